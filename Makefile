@@ -1,0 +1,30 @@
+# Two commands for a newcomer: `make demo` shows trained attention, `make test` runs the tests.
+#   make test ARGS="-k masks -x"      any argument of pytest passes through
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+
+.PHONY: demo test lint clean
+
+# The environment is made anew only when what it installs has changed.
+$(VENV)/.installed: setup.cfg pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/attention-zoo demo --out demo
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info demo
