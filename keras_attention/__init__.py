@@ -1,0 +1,20 @@
+"""Attention layers for Keras 3 that return what they attended to.
+
+The letters of shapes, here and in every comment: B batch, T query length, S key
+length, H heads, D, F, K, U widths (query, value, key, units).
+"""
+
+from keras_attention import functional, masking
+from keras_attention._version import __version__
+from keras_attention.additive import BahdanauAttention
+from keras_attention.base import ScoredAttention
+from keras_attention.submodel import attention_submodel
+
+__all__ = [
+    "BahdanauAttention",
+    "ScoredAttention",
+    "__version__",
+    "attention_submodel",
+    "functional",
+    "masking",
+]

@@ -1,0 +1,184 @@
+"""attention_submodel: the weights of any model, shared, saved, truly the model's."""
+
+import keras
+import numpy as np
+import pytest
+
+from keras_attention import BahdanauAttention, attention_submodel
+from tests.contract import normal, to_numpy
+
+IDS = np.array([[5, 7, 9, 0, 0], [3, 4, 6, 8, 2]])
+
+
+def classifier(scores_in_graph, name="attention"):
+    ids = keras.Input((None,), dtype="int32")
+    states = keras.layers.Embedding(31, 12, mask_zero=True)(ids)
+    lstm = keras.layers.LSTM(7, return_sequences=True)
+    states = keras.layers.Bidirectional(lstm)(states)
+    layer = BahdanauAttention(
+        5, return_attention_scores=scores_in_graph, name=name, use_bias=True
+    )
+    context = layer(states)[0] if scores_in_graph else layer(states)
+    return keras.Model(ids, keras.layers.Dense(1, activation="sigmoid")(context))
+
+
+def keras_layer_model(kind):
+    ids = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(31, 12, mask_zero=True)(ids)
+    layer = {
+        "mha": lambda: keras.layers.MultiHeadAttention(3, 4, name="look")(x, x),
+        "gqa": lambda: keras.layers.GroupQueryAttention(4, 6, 2, name="look")(x, x),
+        "dot": lambda: keras.layers.Attention(name="look")([x, x]),
+        "additive": lambda: keras.layers.AdditiveAttention(name="look")([x, x]),
+    }[kind]
+    return keras.Model(ids, layer())
+
+
+def check(model, inputs=IDS):
+    """The sub-model's output is the model's, before and after a save."""
+    both = attention_submodel(model)
+    output, weights = both.predict(inputs, verbose=0)
+    np.testing.assert_allclose(output, model.predict(inputs, verbose=0), atol=1e-6)
+    return both, weights
+
+
+@pytest.mark.parametrize("scores_in_graph", [True, False])
+def test_our_layer_asked_for_scores_or_not(scores_in_graph, tmp_path):
+    model = classifier(scores_in_graph)
+    both, weights = check(model)
+    assert list(weights) == ["attention"]
+    assert weights["attention"].shape == (2, 5, 1)
+    np.testing.assert_allclose(weights["attention"].sum(1), 1, atol=1e-6)
+    assert (weights["attention"][0, 3:] == 0).all()
+    assert both.count_params() == model.count_params()
+
+    model.save(tmp_path / "model.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    _, again = check(loaded)
+    np.testing.assert_array_equal(again["attention"], weights["attention"])
+
+    both.save(tmp_path / "attention.keras")
+    reloaded = keras.saving.load_model(tmp_path / "attention.keras")
+    output, again = reloaded.predict(IDS, verbose=0)
+    np.testing.assert_array_equal(again["attention"], weights["attention"])
+    np.testing.assert_allclose(output, model.predict(IDS, verbose=0), atol=1e-6)
+
+
+def test_weights_are_shared_and_training_goes_through():
+    model = classifier(False)
+    both = attention_submodel(model)
+    before = both.predict(IDS, verbose=0)[1]["attention"]
+    model.compile(keras.optimizers.SGD(5.0), "binary_crossentropy", jit_compile=False)
+    model.fit(IDS, np.array([1, 0]), epochs=3, verbose=0)
+    after = both.predict(IDS, verbose=0)[1]["attention"]
+    assert np.abs(after - before).max() > 1e-4
+    np.testing.assert_array_equal(
+        after, check(model)[1]["attention"], "a new sub-model sees the same weights"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:(?s).*EinsumDense:UserWarning")  # Keras
+@pytest.mark.parametrize("kind", ["mha", "gqa", "dot", "additive"])
+def test_layers_of_keras(kind, tmp_path):
+    model = keras_layer_model(kind)
+    both, weights = check(model)
+    maps = weights["look"]
+    assert maps.shape[-2:] == (5, 5)
+    np.testing.assert_allclose(maps[..., :3, :].sum(-1), 1, atol=1e-5)
+    assert (maps[0][..., 3:] == 0).all(), "the embedding's mask was handed on"
+    both.save(tmp_path / "attention.keras")
+    again = keras.saving.load_model(tmp_path / "attention.keras")
+    np.testing.assert_array_equal(again.predict(IDS, verbose=0)[1]["look"], maps)
+
+
+def test_cross_attention_with_explicit_masks_and_other_lengths():
+    query, value = keras.Input((3, 8)), keras.Input((None, 8))
+    pairs = keras.Input((3, None), dtype="bool")
+    layer = keras.layers.MultiHeadAttention(2, 4, name="cross")
+    model = keras.Model(
+        [query, value, pairs], layer(query, value, attention_mask=pairs)
+    )
+    allowed = np.ones((2, 3, 5), bool)
+    allowed[:, :, 4] = False
+    _, weights = check(model, [normal(2, 3, 8), normal(2, 5, 8), allowed])
+    assert weights["cross"].shape == (2, 2, 3, 5)
+    assert (weights["cross"][..., 4] == 0).all()
+
+
+def test_several_layers_a_layer_called_twice_and_inner_models():
+    states = keras.Input((None, 8))
+    shared = BahdanauAttention(5, return_attention_scores=False, name="shared")
+    inner = keras.Model(states, shared(states), name="inner")
+    sequence = keras.Sequential(
+        [
+            keras.Input((None, 8)),
+            keras.layers.Dense(8),
+            BahdanauAttention(3, return_attention_scores=False, name="pool"),
+        ],
+        name="sequence",
+    )
+    x, y = keras.Input((None, 8)), keras.Input((None, 8))
+    own = BahdanauAttention(4, return_attention_scores=False, name="own")
+    joined = keras.layers.Concatenate()([own(x), own(y), inner(x), sequence(y)])
+    _, weights = check(keras.Model([x, y], joined), [normal(2, 3, 8), normal(2, 5, 8)])
+    lengths = {name: w.shape[1] for name, w in weights.items()}
+    assert lengths == {"own": 3, "own_1": 5, "inner/shared": 3, "sequence/pool": 5}
+
+
+@pytest.mark.parametrize("wrapped", ["layer", "model"])
+def test_inside_time_distributed(wrapped):
+    words = keras.Input((None, 8))
+    layer = BahdanauAttention(5, return_attention_scores=False, name="words")
+    inner = layer if wrapped == "layer" else keras.Model(words, layer(words))
+    texts = keras.Input((4, None, 8))
+    model = keras.Model(texts, keras.layers.TimeDistributed(inner, name="each")(texts))
+    data = normal(2, 4, 5, 8)
+    _, weights = check(model, data)
+    assert weights["each/words"].shape == (2, 4, 5, 1)
+    alone = to_numpy(layer(data[:, 1], return_attention_scores=True)[1])
+    np.testing.assert_allclose(weights["each/words"][:, 1], alone, atol=1e-6)
+
+
+def test_sequential_and_compiled_models():
+    model = keras.Sequential(
+        [keras.Input((None, 8)), BahdanauAttention(4, return_attention_scores=False)]
+    )
+    model.compile("adam", loss=lambda y, p: p)
+    _, weights = check(model, normal(2, 5, 8))
+    assert len(weights) == 1
+
+
+def test_what_has_no_attention_or_no_graph_is_refused():
+    x = keras.Input((3,))
+    with pytest.raises(ValueError, match="holds no attention layer"):
+        attention_submodel(keras.Model(x, keras.layers.Dense(1)(x)))
+
+    class Own(keras.Model):
+        def call(self, inputs):
+            return inputs
+
+    with pytest.raises(TypeError, match="whose graph Keras"):
+        attention_submodel(Own())
+    with pytest.raises(TypeError, match=r"must be a keras\.Model"):
+        attention_submodel(keras.layers.Dense(1))
+    with pytest.raises(ValueError, match="is not built"):
+        attention_submodel(
+            keras.Sequential([BahdanauAttention(4, return_attention_scores=False)])
+        )
+
+
+def test_the_tutorials_lines_run_as_they_stand():
+    inputs = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(31, 12, mask_zero=True)(inputs)
+    lstm_out = keras.layers.Bidirectional(keras.layers.LSTM(64, return_sequences=True))(
+        x
+    )
+    context, attn_weights = BahdanauAttention(units=32)(lstm_out)
+    output = keras.layers.Dense(1, activation="sigmoid")(context)
+    model = keras.Model(inputs, output)
+    attention_model = keras.Model(
+        inputs=model.inputs, outputs=[model.output, attn_weights]
+    )
+    prediction, weights = attention_model.predict(IDS, verbose=0)
+    assert context.shape == (None, 128) and attn_weights.shape == (None, None, 1)
+    assert prediction.shape == (2, 1) and weights.shape == (2, 5, 1)

@@ -1,0 +1,1 @@
+"""Programs that train the zoo's models, and the command line."""
