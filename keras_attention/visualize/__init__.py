@@ -1,0 +1,42 @@
+"""Drawings of attention weights: NumPy arrays and strings in, a picture or a page out.
+
+Nothing here needs Keras, and importing this package imports no drawing library:
+matplotlib and rich are imported by the first call of the function that needs them.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from keras_attention.visualize._heatmap import heatmap
+    from keras_attention.visualize._highlight import highlight_figure
+    from keras_attention.visualize._html import highlight_fragment, highlight_html
+    from keras_attention.visualize._terminal import highlight_terminal
+
+__all__ = [
+    "heatmap",
+    "highlight_figure",
+    "highlight_fragment",
+    "highlight_html",
+    "highlight_terminal",
+]
+
+# The modules' names differ from the functions': importing a submodule sets its name
+# on the package, which would hide a function of the same name.
+_MODULES = {
+    "heatmap": "_heatmap",
+    "highlight_figure": "_highlight",
+    "highlight_fragment": "_html",
+    "highlight_html": "_html",
+    "highlight_terminal": "_terminal",
+}
+
+
+def __getattr__(name):
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,107 @@
+"""What a finished run leaves in its folder besides its history."""
+
+import dataclasses
+import datetime
+import platform
+
+import keras
+import numpy as np
+
+from keras_attention import __version__, attention_submodel
+from keras_attention.submodel import holds_attention
+from training import cards
+from zoo.files import write_by, write_json, write_text
+
+EXAMPLES = 3
+
+
+def write_artifacts(folder, config, clf, parts, metrics, history):
+    """Writes model, weights, attention sub-model, plots, card and metrics.
+
+    metrics.json is written last: it says that the run is finished.
+
+    Args:
+        folder: The run's folder.
+        config: The run's config.
+        clf: The trained `SentimentClassifier`.
+        parts: `training.start.Parts`.
+        metrics: What the run reached, a dictionary; versions and date are added.
+        history: A list of dictionaries, one an epoch.
+    """
+    clf.model = without_optimizer(clf.model)
+    clf.save(folder)
+    options = dataclasses.asdict(config)
+    del options["out"], options["resume"]
+    write_json(folder / "config.json", {**clf.config(), "training": options})
+    write_by(folder / "model.weights.h5", clf.model.save_weights)
+    plots = folder / "plots"
+    plots.mkdir(exist_ok=True)
+    write_by(plots / "history.png", lambda path: plot_history(history, path))
+    if holds_attention(clf.model):
+        write_by(folder / "attention.keras", attention_submodel(clf.model).save)
+        _plot_examples(plots, clf, parts)
+    metrics.update(conditions())
+    write_text(folder / "card.md", cards.run_card(config, clf, metrics))
+    write_json(folder / "metrics.json", metrics)
+
+
+def without_optimizer(model):
+    """The same model, not compiled, so that files hold its weights alone."""
+    plain = keras.Model.from_config(model.get_config())
+    plain.set_weights(model.get_weights())
+    return plain
+
+
+def conditions():
+    """Versions, machine and date that a result was made under."""
+    import tensorflow as tf
+
+    return {
+        "versions": {
+            "keras-attention-zoo": __version__,
+            "keras": keras.__version__,
+            "tensorflow": tf.__version__,
+            "python": platform.python_version(),
+        },
+        "backend": keras.backend.backend(),
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def plot_history(history, path):
+    """Loss and accuracy by epoch, as a picture."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import MaxNLocator
+
+    epochs = [row["epoch"] for row in history]
+    figure = Figure(figsize=(8, 3.2), layout="constrained")
+    for axis, what in zip(figure.subplots(1, 2), ("loss", "accuracy"), strict=True):
+        for key, label in ((what, "training"), (f"val_{what}", "validation")):
+            if key in history[0]:
+                values = [row[key] for row in history]
+                axis.plot(epochs, values, marker="o", label=label)
+        axis.set(xlabel="epoch", title=what)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.legend(frameon=False)
+    figure.savefig(path, dpi=150)
+
+
+def _plot_examples(plots, clf, parts):
+    """Where the attention lies in a few texts that were not trained on."""
+    data = next(p for p in (parts.validation, parts.test, parts.train) if p is not None)
+    if data.is_tokenized:
+        texts = [clf.tokenizer.decode(ids) for ids in data.texts[:50]]
+    else:
+        texts = [text for text in data.texts if text.strip()][:500]
+    middling = sorted(texts, key=lambda text: abs(len(text) - 600))[:EXAMPLES]
+    for number, text in enumerate(middling, 1):
+        explanation = clf.explain(text)
+        path = plots / f"attention-{number}.png"
+        write_by(path, lambda path, e=explanation: e.plot(path))
+
+
+def mean_and_spread(values):
+    """Mean and sample standard deviation (0 for a single value)."""
+    values = np.asarray(values, "float64")
+    return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0

@@ -1,0 +1,71 @@
+"""Batches of like length, in an order that depends on the seed and the epoch alone."""
+
+import numpy as np
+
+from zoo.text import UNKNOWN_ID
+
+CHUNK = 50  # batches that are sorted together: long enough for little padding
+
+
+def plan(lengths, batch_size, rng=None):
+    """Which texts go into which batch.
+
+    Args:
+        lengths: Number of ids of each text (N,).
+        batch_size: Texts in a batch; the last of a chunk may be smaller.
+        rng: A NumPy generator that shuffles texts and batches, or None to go from
+            short to long.
+
+    Returns:
+        A list of integer arrays; every text stands in exactly one.
+    """
+    lengths = np.asarray(lengths)
+    if rng is None:
+        order = np.argsort(lengths, kind="stable")
+        return [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
+    order, batches = rng.permutation(len(lengths)), []
+    for start in range(0, len(order), batch_size * CHUNK):
+        chunk = order[start : start + batch_size * CHUNK]
+        chunk = chunk[np.argsort(lengths[chunk], kind="stable")]
+        batches += [chunk[i : i + batch_size] for i in range(0, len(chunk), batch_size)]
+    return [batches[i] for i in rng.permutation(len(batches))]
+
+
+def cut_and_pad(ids, maxlen):
+    """Lists of ids -> one array (B, S): ends kept, padded by 0 to the longest row."""
+    ids = [row[-maxlen:] for row in ids]
+    array = np.zeros((len(ids), max(1, *(len(row) for row in ids))), "int32")
+    for row, values in zip(array, ids, strict=True):
+        row[: len(values)] = values
+    return array
+
+
+def dataset(ids, targets, batch_size, maxlen, rng=None, word_dropout=0.0):
+    """A tf.data.Dataset of (ids (B, S), targets), one pass.
+
+    Args:
+        ids: A list of N lists of ids.
+        targets: Array (N, ...).
+        batch_size, maxlen: Of the batches; rows keep their ends.
+        rng: A NumPy generator, or None for the order of length.
+        word_dropout: Fraction of the words that are replaced by the unknown word.
+    """
+    import tensorflow as tf
+
+    batches = plan([min(len(row), maxlen) for row in ids], batch_size, rng)
+
+    def generate():
+        noise = None if rng is None else np.random.default_rng(rng.integers(2**63))
+        for rows in batches:
+            batch = cut_and_pad([ids[i] for i in rows], maxlen)
+            if word_dropout and noise is not None:
+                hidden = noise.random(batch.shape) < word_dropout
+                batch[hidden & (batch > UNKNOWN_ID)] = UNKNOWN_ID
+            yield batch, targets[rows]
+
+    signature = (
+        tf.TensorSpec((None, None), tf.int32),
+        tf.TensorSpec((None, *targets.shape[1:]), tf.float32),
+    )
+    data = tf.data.Dataset.from_generator(generate, output_signature=signature)
+    return data.apply(tf.data.experimental.assert_cardinality(len(batches))).prefetch(4)

@@ -1,0 +1,76 @@
+"""Model cards: what a model was trained on, how, how good it is, and its limits."""
+
+import shlex
+
+LIMITS = """\
+- Attention weights show where the model looked, not why it decided.
+- A text is cut to {maxlen} ids; its end is kept.
+- It knows the {words:,} words it was trained with, in their lower-cased form; every
+  other word is one unknown word to it.
+- It has learned the opinions of the texts it was trained on, with their bias, and is
+  not fit to judge people."""
+
+
+def run_card(config, clf, metrics):
+    """The card of one training run, as Markdown.
+
+    Args:
+        config: The run's config.
+        clf: The trained pipeline.
+        metrics: As in metrics.json.
+
+    Returns:
+        A string.
+    """
+    rows = [
+        _metric_row(part, metrics[part])
+        for part in ("validation", "test")
+        if metrics[part]
+    ]
+    versions = ", ".join(f"{k} {v}" for k, v in metrics["versions"].items())
+    rows_of_embedding = clf.model.get_layer("embedding").input_dim
+    return f"""# {config.name}
+
+A text classifier for {" / ".join(clf.labels)}, trained on `{config.data}`.
+
+| part | accuracy | cross-entropy | texts |
+|---|---|---|---|
+{chr(10).join(rows) or "| none was held out | | | |"}
+
+The best of {config.epochs} epochs by validation accuracy is number \
+{metrics["best_epoch"]}; the test split, where there is one, was evaluated once.
+
+- Training texts: {metrics["train_texts"]:,}; validation fraction: \
+{config.validation_fraction}; seed: {config.seed}
+- Parameters: {metrics["parameters"]:,}; training time: {metrics["seconds"]:.0f} s
+- Made by: `{command_line(config)}`
+- With: {versions}, on {metrics["date"]}
+
+## Limits
+
+{LIMITS.format(maxlen=clf.maxlen, words=rows_of_embedding)}
+
+## Licence
+
+That of the training data applies to what the model has learned from it.
+"""
+
+
+def _metric_row(part, measured):
+    return (
+        f"| {part} | {measured['accuracy']:.2%} | {measured['loss']:.4f} "
+        f"| {measured['texts']:,} |"
+    )
+
+
+def command_line(config):
+    """The command that makes the run again: the options that are not defaults."""
+    import dataclasses
+
+    words = ["python", "-m", "training", config.name]
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if field.name in ("name", "resume") or value == field.default:
+            continue
+        words += ["--" + field.name.replace("_", "-"), str(value)]
+    return shlex.join(words)

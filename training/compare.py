@@ -1,0 +1,73 @@
+"""What attention is worth: the same training with and without it, over seeds."""
+
+import dataclasses
+import pathlib
+
+from training.artifacts import mean_and_spread
+from training.config import MODELS
+from training.sentiment import train
+from zoo.files import write_json, write_text
+
+
+def compare(config, seeds, progress=True):
+    """Trains each model with each seed and tabulates what they reach.
+
+    Runs that are finished in the folder already are not trained again.
+
+    Args:
+        config: A `SentimentConfig` for imdb_bilstm_attention; `out` is the folder of
+            all runs, `seed` the first seed.
+        seeds: Number of seeds, at least 1.
+        progress: Whether to show progress bars.
+
+    Returns:
+        A list of dictionaries, one a model: model, runs, validation and test accuracy
+        (mean and spread, the sample standard deviation), seconds (mean of a run).
+    """
+    if seeds < 1:
+        raise ValueError(f"`seeds` must be at least 1. Received: {seeds}.")
+    out, rows = pathlib.Path(config.out), []
+    for name in MODELS:
+        results = []
+        for seed in range(config.seed, config.seed + seeds):
+            run = dataclasses.replace(
+                config,
+                name=name,
+                seed=seed,
+                out=str(out / f"{name}-{seed}"),
+                attention_units=config.attention_units if "attention" in name else None,
+                resume=True,
+            )
+            results.append(train(run, progress))
+        rows.append(_row(name, results))
+    write_json(out / "comparison.json", rows)
+    write_text(out / "comparison.md", table(rows))
+    return rows
+
+
+def _row(name, results):
+    row = {"model": name, "runs": len(results)}
+    for part in ("validation", "test"):
+        if all(result[part] for result in results):
+            values = [result[part]["accuracy"] for result in results]
+            row[part], row[f"{part}_spread"] = mean_and_spread(values)
+    row["seconds"] = mean_and_spread([result["seconds"] for result in results])[0]
+    return row
+
+
+def table(rows):
+    """The comparison as a Markdown table."""
+    lines = [
+        "| model | runs | validation accuracy | test accuracy | seconds a run |",
+        "|---|---|---|---|---|",
+    ]
+    for row in rows:
+        cells = [
+            f"{row[part]:.2%} ± {row[part + '_spread']:.2%}" if part in row else "-"
+            for part in ("validation", "test")
+        ]
+        lines.append(
+            f"| {row['model']} | {row['runs']} | {' | '.join(cells)} "
+            f"| {row['seconds']:.0f} |"
+        )
+    return "\n".join(lines) + "\n"

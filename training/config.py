@@ -1,0 +1,209 @@
+"""The options of a training run, as data: one frozen dataclass, checked when made.
+
+The command line is made from it, so an option is named, explained and checked here and
+nowhere else. Importing this module imports neither Keras nor TensorFlow.
+"""
+
+import argparse
+import dataclasses
+
+MODELS = ("imdb_bilstm_attention", "imdb_bilstm")
+_BODY = ("vocabulary", "vocabulary_size", "embedding_dim", "lstm_units")
+FIXED = {"weights": (*_BODY, "attention_units", "dropout"), "pretrained": _BODY}
+
+
+def option(default, help, least=None, most=None):
+    """A field with its help text and its bounds (both included)."""
+    metadata = {"help": help, "least": least, "most": most}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+@dataclasses.dataclass(frozen=True)
+class SentimentConfig:
+    """What `training.sentiment.train` takes. None means the default in brackets.
+
+    Raises:
+        ValueError: for a value out of bounds, or options that contradict each other.
+    """
+
+    name: str
+    out: str
+    data: str = option(
+        "tfds",
+        "tfds (IMDB by tensorflow_datasets), keras (IMDB by keras.datasets), a folder "
+        "in aclImdb layout, or a .csv/.tsv file",
+    )
+    text_column: str = option("text", "column of the texts, by name or position from 1")
+    label_column: str = option("label", "column of the labels, by name or position")
+    data_dir: str | None = option(None, "folder of the tfds data sets [tfds's own]")
+    test_data: str | None = option(
+        None, "a .csv/.tsv file to evaluate on at the end [the source's test split]"
+    )
+    label_names: str | None = option(
+        None, "class names, comma-separated, for labels that are 0, 1, ... [the labels]"
+    )
+    weights: str | None = option(
+        None,
+        "start from a trained model: a name of its weights in the zoo (imdb), or the "
+        "folder of a run",
+    )
+    pretrained: str | None = option(
+        None, "start from the word vectors and LSTM in the folder of a pretraining run"
+    )
+    vocabulary: str | None = option(
+        None,
+        "imdb (that of keras.datasets.imdb) or own (made from the training texts) "
+        "[imdb for tfds and keras, else own]",
+    )
+    vocabulary_size: int | None = option(
+        None, "number of ids that have a word vector [30000]", least=5
+    )
+    epochs: int = option(4, "passes over the training texts", least=1)
+    batch_size: int = option(64, "texts in a step", least=1)
+    maxlen: int = option(400, "ids a text is cut to; its end is kept", least=2)
+    learning_rate: float = option(1e-3, "peak; warmed up, then a cosine to 0", least=0)
+    embedding_dim: int | None = option(None, "width of word vectors [128]", least=1)
+    lstm_units: int | None = option(None, "width of each LSTM direction [128]", least=1)
+    attention_units: int | None = option(None, "width of the attention [64]", least=1)
+    dropout: float | None = option(
+        None, "of word vectors and before the head [0.5]", least=0, most=0.99
+    )
+    word_dropout: float = option(
+        0.1, "fraction of words hidden as unknown in training", least=0, most=0.99
+    )
+    label_smoothing: float = option(0.05, "moves targets to the middle", 0, 0.99)
+    average: float = option(
+        0.99, "momentum of the average of weights; 0 is none", least=0, most=0.9999
+    )
+    validation_fraction: float = option(
+        0.1, "of the training texts, to choose the best epoch; 0 keeps the last", 0, 0.9
+    )
+    seed: int = option(0, "of weights, order, dropout and validation split", least=0)
+    resume: bool = option(False, "go on from the last finished epoch of --out")
+
+    def __post_init__(self):
+        if self.name not in MODELS:
+            raise ValueError(
+                f"There is no training program for '{self.name}'. Expected one of: "
+                f"{', '.join(MODELS)}."
+            )
+        for field in dataclasses.fields(self):
+            _check_bounds(field, getattr(self, field.name))
+        if self.name == "imdb_bilstm" and self.attention_units is not None:
+            raise ValueError(
+                "`attention_units` has no effect on imdb_bilstm, which has no "
+                "attention. Leave it out, or train imdb_bilstm_attention."
+            )
+        if self.weights and self.pretrained:
+            raise ValueError(
+                "`weights` and `pretrained` both say where to start from. Give one."
+            )
+        for start in ("weights", "pretrained"):
+            fixed = [size for size in FIXED[start] if getattr(self, size) is not None]
+            if getattr(self, start) and fixed:
+                raise ValueError(
+                    f"`{start}` decides {', '.join(fixed)} already. Leave them out, or "
+                    f"start without `{start}`."
+                )
+        check_vocabulary(self.vocabulary, self.data)
+
+    @property
+    def architecture(self):
+        """The arguments of the model's factory that were given."""
+        names = ("embedding_dim", "lstm_units", "attention_units", "dropout")
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclasses.dataclass(frozen=True)
+class PretrainingConfig:
+    """What `training.pretraining.pretrain` takes."""
+
+    out: str
+    data: str = option("tfds", "labelled texts, as for training; labels are not used")
+    text_column: str = option("text", "column of the texts, by name or position from 1")
+    label_column: str = option("label", "column of the labels, by name or position")
+    data_dir: str | None = option(None, "folder of the tfds data sets [tfds's own]")
+    label_names: str | None = option(None, "class names, as for training")
+    unlabelled: str | None = option(None, "a .txt or .txt.gz file, one text a line")
+    leave_out: str | None = option(
+        None, "a .csv/.tsv file of test texts that the pretraining must not see"
+    )
+    vocabulary: str | None = option(None, "imdb or own [imdb for tfds and keras]")
+    vocabulary_size: int = option(30_000, "number of ids with a word vector", least=5)
+    embedding_dim: int = option(128, "width of word vectors", least=1)
+    lstm_units: int = option(128, "width of each LSTM direction", least=1)
+    epochs: int = option(3, "passes over the texts", least=1)
+    batch_size: int = option(128, "rows in a step", least=1)
+    length: int = option(200, "ids in a row", least=2)
+    negatives: int = option(1000, "words each true word is told apart from", least=1)
+    learning_rate: float = option(3e-3, "peak; warmed up, then a cosine to 0", least=0)
+    seed: int = option(0, "of weights and order", least=0)
+    resume: bool = option(False, "go on from the last finished epoch of --out")
+
+    def __post_init__(self):
+        for field in dataclasses.fields(self):
+            _check_bounds(field, getattr(self, field.name))
+        check_vocabulary(self.vocabulary, self.data)
+
+
+def check_vocabulary(vocabulary, data):
+    """Refuses a vocabulary that is unknown, or another than the data's ids are of."""
+    if vocabulary not in (None, "imdb", "own"):
+        raise ValueError(
+            f"`vocabulary` must be 'imdb' or 'own'. Received: {vocabulary!r}."
+        )
+    if data == "keras" and vocabulary == "own":
+        raise ValueError(
+            "The source 'keras' gives ids of the vocabulary 'imdb'. Received: "
+            "vocabulary='own'. Leave it out, or take the source 'tfds'."
+        )
+
+
+def _check_bounds(field, value):
+    least, most = field.metadata.get("least"), field.metadata.get("most")
+    if value is None or (least is None and most is None):
+        return
+    if (least is not None and value < least) or (most is not None and value > most):
+        bounds = f"at least {least}" + ("" if most is None else f" and at most {most}")
+        raise ValueError(f"`{field.name}` must be {bounds}. Received: {value}.")
+
+
+def add_options(parser, config_class, leave_out=()):
+    """Gives an argparse parser an option for every field of a config class."""
+    for field in dataclasses.fields(config_class):
+        if field.name in leave_out:
+            continue
+        flag = "--" + field.name.replace("_", "-")
+        if field.type is bool or field.type == "bool":
+            parser.add_argument(
+                flag, action="store_true", help=field.metadata.get("help")
+            )
+            continue
+        required = field.default is dataclasses.MISSING
+        parser.add_argument(
+            flag,
+            type=_plain_type(field.type),
+            default=argparse.SUPPRESS if required else field.default,
+            required=required,
+            metavar=_plain_type(field.type).__name__.upper(),
+            help=_help(field),
+        )
+
+
+def _help(field):
+    text = field.metadata.get("help", "folder of the run")
+    shown = field.default not in (None, dataclasses.MISSING) and "[" not in text
+    return f"{text} [{field.default}]" if shown else text
+
+
+def _plain_type(annotation):
+    """int for `int | None`, and so on."""
+    return next(t for t in (int, float, str) if t.__name__ in str(annotation))
+
+
+def from_options(config_class, options, **others):
+    """A config from parsed options, which may hold more."""
+    names = {field.name for field in dataclasses.fields(config_class)}
+    given = {key: value for key, value in vars(options).items() if key in names}
+    return config_class(**{**given, **others})

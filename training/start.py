@@ -1,0 +1,163 @@
+"""What a run starts from: the texts of its parts, and a model with its tokenizer."""
+
+import dataclasses
+import pathlib
+
+import keras
+import numpy as np
+
+import zoo
+from training import datasets
+from zoo import registry, sentiment
+from zoo.pipelines import SentimentClassifier
+from zoo.text import Tokenizer
+from zoo.weights import check_file
+
+VOCABULARY_SIZE = 30_000
+
+
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """The texts of a run, by use; validation and test may be None."""
+
+    train: datasets.LabelledTexts
+    validation: datasets.LabelledTexts | None
+    test: datasets.LabelledTexts | None
+
+
+def read_data(config):
+    """Reads the source and splits it; texts of the test split leave the training."""
+    splits = load_source(config, config.data)
+    names = _start_labels(config)
+    if names is not None:
+        splits = _in_order_of(names, splits)
+    train, validation, test = splits.train, None, splits.test
+    if config.test_data:
+        test = load_source(config, config.test_data, train.label_names).train
+    if test is not None:
+        train = datasets.leave_out(train, test)
+    if config.validation_fraction:
+        train, validation = datasets.split_validation(
+            train, config.validation_fraction, config.seed
+        )
+    return Parts(train, validation, test)
+
+
+def load_source(config, source, label_names=None):
+    """`training.datasets.load` with the options of a run."""
+    if label_names is None and config.label_names:
+        label_names = tuple(name.strip() for name in config.label_names.split(","))
+    return datasets.load(
+        source,
+        text_column=config.text_column,
+        label_column=config.label_column,
+        label_names=label_names,
+        data_dir=config.data_dir,
+    )
+
+
+def encode(tokenizer, data):
+    """Lists of ids for the texts, which the source may have given as ids."""
+    if data.is_tokenized:
+        return data.texts
+    return [encoding.ids for encoding in tokenizer.encode_batch(data.texts)]
+
+
+def starting_classifier(config, data):
+    """The pipeline to train: new, pretrained, or trained for other texts before."""
+    labels, classes = data.label_names, len(data.label_names)
+    if config.weights:
+        start = _load_start(config)
+        model = start.model
+        if start.labels != labels:
+            model = sentiment.with_new_head(model, classes)
+        return SentimentClassifier(
+            model, start.tokenizer, labels, config.maxlen, config.name
+        )
+    tokenizer, sizes = _tokenizer_and_sizes(config, data)
+    model = sentiment.FACTORIES[config.name](
+        weights=None, num_classes=classes, **{**sizes, **config.architecture}
+    )
+    if config.pretrained:
+        encoder = _pretrained_encoder(config)
+        for name in ("embedding", "bilstm"):
+            layer = encoder.get_layer(name)
+            model.get_layer(name).set_weights(layer.get_weights())
+    return SentimentClassifier(model, tokenizer, labels, config.maxlen, config.name)
+
+
+def imdb_tokenizer():
+    """The tokenizer of the shipped IMDB models, with the ids of keras.datasets.imdb."""
+    weights = registry.find("imdb_bilstm_attention").weights["imdb"]
+    path = registry.WEIGHTS_FOLDER / weights.tokenizer
+    check_file(path, weights.tokenizer_sha256)
+    return Tokenizer.load(path)
+
+
+def make_tokenizer(vocabulary, vocabulary_size, data):
+    """A tokenizer for the texts: the IMDB one, or a vocabulary of their own."""
+    if vocabulary is None:
+        vocabulary = "imdb" if data.source.startswith(("tfds", "keras")) else "own"
+    if vocabulary == "imdb":
+        return imdb_tokenizer()
+    return Tokenizer.train(data.texts, vocabulary_size)
+
+
+def _tokenizer_and_sizes(config, data):
+    """The tokenizer, and the sizes of the model that follow from it."""
+    if config.pretrained:
+        encoder = _pretrained_encoder(config)
+        sizes = {
+            "vocabulary_size": encoder.get_layer("embedding").input_dim,
+            "embedding_dim": encoder.get_layer("embedding").output_dim,
+            "lstm_units": encoder.get_layer("bilstm").forward_layer.units,
+        }
+        return Tokenizer.load(pathlib.Path(config.pretrained) / "tokenizer.json"), sizes
+    size = config.vocabulary_size or VOCABULARY_SIZE
+    tokenizer = make_tokenizer(config.vocabulary, size, data)
+    return tokenizer, {"vocabulary_size": min(size, tokenizer.vocabulary_size)}
+
+
+def _pretrained_encoder(config):
+    path = pathlib.Path(config.pretrained) / "encoder.keras"
+    if not path.is_file():
+        raise ValueError(
+            "`pretrained` must be the folder of a finished pretraining run, with "
+            f"encoder.keras in it. Received: '{config.pretrained}'. Make one by "
+            "attention-zoo pretrain."
+        )
+    return keras.saving.load_model(path, compile=False)
+
+
+# ---- going on from a trained model
+
+
+def _load_start(config):
+    if config.weights in registry.find(config.name).weights:
+        return zoo.load(config.name, weights=config.weights)
+    if not pathlib.Path(config.weights).is_dir():
+        raise ValueError(
+            f"`weights` must be one of {sorted(registry.find(config.name).weights)} or "
+            f"the folder of a run. Received: {config.weights!r}."
+        )
+    return zoo.load(config.weights)
+
+
+def _start_labels(config):
+    """The class names of the model to go on from, or None."""
+    return _load_start(config).labels if config.weights else None
+
+
+def _in_order_of(names, splits):
+    """The same classes in the order the start knows, so that its head fits."""
+    known = splits.train.label_names
+    if set(names) != set(known) or tuple(names) == known:
+        return splits
+    place = np.array([names.index(name) for name in known])
+
+    def reorder(part):
+        return part and dataclasses.replace(
+            part, labels=place[part.labels], label_names=tuple(names)
+        )
+
+    return datasets.Splits(reorder(splits.train), reorder(splits.test))

@@ -1,0 +1,34 @@
+"""Prebuilt attention models with trained weights: text in, text and attention out.
+
+clf = zoo.load("imdb_bilstm_attention")           # a pipeline
+clf.explain("A slow start, but the ending is superb.").plot("where.png")
+model = zoo.imdb_bilstm_attention()               # a plain keras.Model
+"""
+
+import keras_attention
+
+if not hasattr(keras_attention, "BahdanauAttention"):
+    raise ImportError(
+        "`import keras_attention` found another package, in "
+        f"{getattr(keras_attention, '__file__', 'an unknown place')}: the PyPI package "
+        "'keras-attention' of 2019 installs the same import name. Run: pip uninstall "
+        "keras-attention; pip install --force-reinstall --no-deps keras-attention-zoo"
+    )
+
+from zoo.explanation import Explanation
+from zoo.pipelines import Prediction, SentimentClassifier, load
+from zoo.registry import list_models
+from zoo.sentiment import imdb_bilstm, imdb_bilstm_attention
+from zoo.text import Encoding, Tokenizer
+
+__all__ = [
+    "Encoding",
+    "Explanation",
+    "Prediction",
+    "SentimentClassifier",
+    "Tokenizer",
+    "imdb_bilstm",
+    "imdb_bilstm_attention",
+    "list_models",
+    "load",
+]

@@ -1,0 +1,30 @@
+"""Files that are whole or absent: written under a temporary name, then renamed."""
+
+import json
+import os
+import pathlib
+
+
+def write_by(path, save):
+    """Lets `save(temporary path)` write a file of the same ending, then renames it."""
+    path = pathlib.Path(path)
+    temporary = path.with_name(f"tmp.{path.name}")
+    save(temporary)
+    os.replace(temporary, path)
+
+
+def write_text(path, text):
+    """Writes UTF-8; half a surrogate pair, which it cannot hold, becomes "?"."""
+    write_by(
+        path, lambda place: place.write_text(text, encoding="utf-8", errors="replace")
+    )
+
+
+def write_json(path, value):
+    """Writes plain types as readable JSON."""
+    write_text(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def read_json(path):
+    """Reads plain types."""
+    return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))

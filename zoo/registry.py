@@ -1,0 +1,177 @@
+"""One literal table of what the zoo holds; zoo.list_models() prints it."""
+
+import dataclasses
+import difflib
+import pathlib
+
+WEIGHTS_FOLDER = pathlib.Path(__file__).parent / "weights"
+CARDS_FOLDER = pathlib.Path(__file__).parent / "cards"
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainedWeights:
+    """One set of trained weights: which file, made for what, how good.
+
+    Attributes:
+        file: File name in zoo/weights.
+        sha256: Of that file; checked before it is read.
+        tokenizer, tokenizer_sha256: The tokenizer's file, likewise.
+        architecture: The factory's arguments the weights belong to.
+        labels: Class names, by class index.
+        maxlen: Number of ids a text is cut to; its end is kept.
+        data: What it was trained on.
+        metric: What it reaches, with the protocol.
+        licence: Of the weights.
+    """
+
+    file: str
+    sha256: str
+    tokenizer: str
+    tokenizer_sha256: str
+    architecture: dict
+    labels: tuple[str, ...]
+    maxlen: int
+    data: str
+    metric: str
+    licence: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One model of the zoo.
+
+    Attributes:
+        name: What `zoo.load` and the factory are called.
+        task: "sentiment" or another of the pipelines.
+        parameters: Number of weights of the trained model.
+        weights: Trained weights by the name that `weights=` takes; the first is the
+            default.
+    """
+
+    name: str
+    task: str
+    parameters: int
+    weights: dict[str, TrainedWeights]
+
+
+_IMDB = {
+    "tokenizer": "imdb.tokenizer.json",
+    "tokenizer_sha256": "a0c243904e8a973196bd5e34ec6600e976d964d24fb1f1c3288384fb60adf2f5",
+    "labels": ("negative", "positive"),
+    "maxlen": 400,
+    "data": "IMDB reviews (Maas et al. 2011)",
+    "licence": "Apache-2.0",
+}
+
+ENTRIES = (
+    Entry(
+        name="imdb_bilstm_attention",
+        task="sentiment",
+        parameters=0,
+        weights={
+            "imdb": TrainedWeights(
+                file="imdb_bilstm_attention.weights.h5",
+                sha256="",
+                architecture={},
+                metric="",
+                **_IMDB,
+            )
+        },
+    ),
+    Entry(
+        name="imdb_bilstm",
+        task="sentiment",
+        parameters=0,
+        weights={
+            "imdb": TrainedWeights(
+                file="imdb_bilstm.weights.h5",
+                sha256="",
+                architecture={},
+                metric="",
+                **_IMDB,
+            )
+        },
+    ),
+)
+
+
+def find(name):
+    """The entry called `name`.
+
+    Raises:
+        ValueError: if there is none, with the closest name.
+    """
+    names = [entry.name for entry in ENTRIES]
+    if name in names:
+        return ENTRIES[names.index(name)]
+    close = difflib.get_close_matches(str(name), names, n=1)
+    hint = f"Did you mean '{close[0]}'? " if close else ""
+    raise ValueError(
+        f"There is no model called '{name}'. {hint}See zoo.list_models(): "
+        f"{', '.join(names)}."
+    )
+
+
+class ModelTable(list):
+    """A list of dictionaries, a model each, that shows itself as a table."""
+
+    def __repr__(self):
+        from rich.console import Console
+
+        console = Console(width=140, record=True, file=open_nowhere())
+        console.print(self.to_rich())
+        return console.export_text().rstrip()
+
+    def to_rich(self):
+        """The table for a rich console."""
+        from rich.table import Table
+
+        table = Table(title=None, header_style="bold")
+        for column in self[0] if self else ():
+            table.add_column(column.replace("_", " "), overflow="fold")
+        for row in self:
+            table.add_row(*(_cell(column, value) for column, value in row.items()))
+        return table
+
+
+def open_nowhere():
+    """A text file that keeps nothing."""
+    import io
+
+    return io.StringIO()
+
+
+def _cell(column, value):
+    if column == "parameters":
+        return f"{value:,}"
+    if column == "megabytes":
+        return f"{value:.1f}"
+    return str(value)
+
+
+def list_models():
+    """What the zoo holds: a row for each set of trained weights.
+
+    Returns:
+        A list of dictionaries with the keys name, weights, task, data, metric (with
+        its protocol), parameters, megabytes (of the weights' file), licence.
+
+    Example:
+
+    >>> [row["name"] for row in list_models()]
+    ['imdb_bilstm_attention', 'imdb_bilstm']
+    """
+    return ModelTable(
+        {
+            "name": entry.name,
+            "weights": name,
+            "task": entry.task,
+            "data": weights.data,
+            "metric": weights.metric,
+            "parameters": entry.parameters,
+            "megabytes": (WEIGHTS_FOLDER / weights.file).stat().st_size / 1e6,
+            "licence": weights.licence,
+        }
+        for entry in ENTRIES
+        for name, weights in entry.weights.items()
+    )
