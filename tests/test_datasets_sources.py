@@ -77,6 +77,21 @@ def test_tfds_gives_the_reviews_that_tfds_load_reads(tfds_folder):
     assert all(isinstance(text, str) for text in splits.train.texts)
 
 
+def test_tfds_gives_the_unlabelled_reviews(tfds_folder):
+    assert datasets.unlabelled("tfds", data_dir=tfds_folder) == ["who knows"]
+
+
+def test_unlabelled_texts_of_a_folder(tmp_path):
+    inner = tmp_path / "train" / "unsup"
+    inner.mkdir(parents=True)
+    (inner / "2_0.txt").write_text("second\n", encoding="utf-8")
+    (inner / "1_0.txt").write_text("first", encoding="utf-8")
+    assert datasets.unlabelled(tmp_path) == ["first", "second"]
+    assert datasets.unlabelled(inner) == ["first", "second"]
+    with pytest.raises(ValueError, match=r"holds no \.txt files"):
+        datasets.unlabelled(tmp_path / "train")
+
+
 def test_tfds_gives_the_same_order_each_time(tfds_folder):
     first, again = (datasets.load("tfds", data_dir=tfds_folder) for _ in range(2))
     assert first.train.texts == again.train.texts

@@ -73,7 +73,10 @@ class SentimentConfig:
     )
     label_smoothing: float = option(0.05, "moves targets to the middle", 0, 0.99)
     average: float = option(
-        0.99, "momentum of the average of weights; 0 is none", least=0, most=0.9999
+        0.2,
+        "fraction of an epoch that the average of weights reaches back; 0: none",
+        least=0,
+        most=1,
     )
     validation_fraction: float = option(
         0.1, "of the training texts, to choose the best epoch; 0 keeps the last", 0, 0.9

@@ -9,19 +9,17 @@ import numpy as np
 from training import batches, run_folder
 from training.artifacts import write_artifacts
 from training.evaluate import evaluate
-from training.progress import EpochBar
+from training.optimization import adam, fit_epoch, reseed
 from training.start import encode, read_data, starting_classifier
 from zoo.files import read_json
-
-WARM_UP = 0.05  # fraction of the steps
 
 
 def train(config, progress=True):
     """Trains a classifier and writes the run's folder.
 
-    Each epoch ends with the average of its steps' weights, from which the next goes
-    on; the epoch with the best validation accuracy is kept. The test split, where the
-    source has one, is evaluated once, at the end, and never chosen by.
+    What is measured, and kept, after each epoch is a moving average of the weights;
+    the epoch with the best validation accuracy is the result. The test split, where
+    the source has one, is evaluated once, at the end, and never chosen by.
 
     Args:
         config: A `training.config.SentimentConfig`.
@@ -78,22 +76,7 @@ class Training:
         """Adam, warmed up and then along a cosine to 0, on the cross-entropy."""
         config = self.config
         lengths = [min(len(row), config.maxlen) for row in self.ids]
-        steps = config.epochs * len(
-            batches.plan(lengths, config.batch_size, np.random.default_rng(0))
-        )
-        warm_up = max(1, int(WARM_UP * steps))
-        schedule = keras.optimizers.schedules.CosineDecay(
-            0.0,
-            decay_steps=max(1, steps - warm_up),
-            warmup_target=config.learning_rate,
-            warmup_steps=warm_up,
-        )
-        optimizer = keras.optimizers.Adam(
-            schedule,
-            global_clipnorm=1.0,
-            use_ema=bool(config.average),
-            ema_momentum=config.average or 0.99,
-        )
+        steps = len(batches.plan(lengths, config.batch_size, np.random.default_rng(0)))
         losses = keras.losses
         kind = (
             losses.BinaryCrossentropy
@@ -102,7 +85,11 @@ class Training:
         )
         # XLA is several times slower than TensorFlow's own kernels for LSTMs on a CPU.
         self.clf.model.compile(
-            optimizer,
+            adam(
+                config.learning_rate,
+                steps=config.epochs * steps,
+                average_over=config.average * steps,
+            ),
             kind(label_smoothing=config.label_smoothing),
             metrics=["accuracy"],
             jit_compile=False,
@@ -136,14 +123,8 @@ class Training:
             word_dropout=config.word_dropout,
         )
         title = f"epoch {epoch + 1}/{config.epochs}"
-        logs = model.fit(
-            data,
-            shuffle=False,  # `data` is shuffled, by the seed and the epoch
-            verbose=0,
-            callbacks=[EpochBar(title, len(data))] if self.progress else [],
-        ).history
-        row = {"epoch": epoch + 1}
-        row |= {key: values[-1] for key, values in logs.items()}
+        logs, last_weights = fit_epoch(model, data, title, self.progress)
+        row = {"epoch": epoch + 1, **logs}
         row["seconds"] = time.perf_counter() - began
         if self.parts.validation is not None:
             measured = evaluate(self.clf, self.parts.validation)
@@ -157,6 +138,7 @@ class Training:
         self.history.append(row)
         if self.best_epoch == epoch + 1:
             self.best_weights = model.get_weights()
+        model.set_weights(last_weights)
         self.checkpoints.save(epoch + 1, {"history": self.history}, self.write_state)
         run_folder.write_csv(self.folder / "history.csv", self.history)
 
@@ -200,11 +182,3 @@ def targets(labels, num_classes):
     if num_classes == 2:
         return labels.astype("float32")[:, None]
     return keras.utils.to_categorical(labels, num_classes).astype("float32")
-
-
-def reseed(model, seed, epoch):
-    """Sets the model's random states by the epoch, so that a resume finds the same."""
-    states = [v for v in model.non_trainable_variables if "seed_generator" in v.path]
-    for place, state in enumerate(states):
-        numbers = np.random.default_rng([seed, epoch, place]).integers(2**31, size=2)
-        state.assign(numbers.astype(state.dtype))

@@ -56,7 +56,9 @@ class Entry:
 
 _IMDB = {
     "tokenizer": "imdb.tokenizer.json",
-    "tokenizer_sha256": "a0c243904e8a973196bd5e34ec6600e976d964d24fb1f1c3288384fb60adf2f5",
+    "tokenizer_sha256": (
+        "a0c243904e8a973196bd5e34ec6600e976d964d24fb1f1c3288384fb60adf2f5"
+    ),
     "labels": ("negative", "positive"),
     "maxlen": 400,
     "data": "IMDB reviews (Maas et al. 2011)",

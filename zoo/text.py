@@ -2,6 +2,7 @@
 
 import dataclasses
 import html
+import html.entities
 import pathlib
 import re
 import unicodedata
@@ -234,13 +235,21 @@ def _decode_entities(text):
         return text, None
     pieces, places, end = [], [], 0
     for match in _ENTITY.finditer(text):
-        character = _SURROGATE.sub("\ufffd", html.unescape(match.group()))
-        pieces += [text[end : match.start()], character]
-        places += [(i, i + 1) for i in range(end, match.start())]
-        places += [match.span()] * len(character)
-        end = match.end()
+        characters = _unescape(match.group())
+        if characters is not None:
+            pieces += [text[end : match.start()], characters]
+            places += [(i, i + 1) for i in range(end, match.start())]
+            places += [match.span()] * len(characters)
+            end = match.end()
     places += [(i, i + 1) for i in range(end, len(text))]
     return "".join([*pieces, text[end:]]), places
+
+
+def _unescape(entity):
+    """The characters that an entity stands for, or None if there is no such entity."""
+    if not entity.startswith("&#") and entity[1:] not in html.entities.html5:
+        return None
+    return _SURROGATE.sub("\ufffd", html.unescape(entity))
 
 
 def _with_typed_words(encoding, text, places):

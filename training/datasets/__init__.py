@@ -9,9 +9,8 @@ it needs when it is read.
 """
 
 from training.datasets.examples import LabelledTexts, Splits
-from training.datasets.sources import load
+from training.datasets.sources import load, unlabelled
 from training.datasets.split import leave_out, split_validation
-from training.datasets.text_files import unlabelled
 
 __all__ = [
     "LabelledTexts",

@@ -44,6 +44,31 @@ def load_folder(path, label_names=None):
     return Splits(train, _read_classes(path / "test", train.label_names))
 
 
+def read_unlabelled_folder(path):
+    """The texts of FOLDER/train/unsup (aclImdb), or of FOLDER itself, by file name.
+
+    Args:
+        path: `pathlib.Path` of a folder.
+
+    Returns:
+        list of N strings, without blanks at their ends.
+
+    Raises:
+        ValueError: no .txt file there, or one that is not UTF-8.
+    """
+    inner = path / "train" / "unsup"
+    folder = inner if inner.is_dir() else path
+    texts = [
+        read_text(file).strip() for file in sorted(folder.iterdir()) if _is_text(file)
+    ]
+    if not texts:
+        raise ValueError(
+            f"{folder} holds no .txt files. Expected: texts without labels, a file "
+            f"each, there or in {inner}. Is it the right folder?"
+        )
+    return texts
+
+
 def _read_classes(path, label_names):
     folders = _class_folders(path)
     if not folders or (label_names is None and len(folders) < 2):

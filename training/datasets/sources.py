@@ -4,10 +4,10 @@ import os
 import pathlib
 
 from training.datasets.examples import LabelledTexts, Splits
-from training.datasets.folders import load_folder
+from training.datasets.folders import load_folder, read_unlabelled_folder
 from training.datasets.labels import label_table, relabel
 from training.datasets.tables import read_table
-from training.datasets.text_files import ending
+from training.datasets.text_files import ending, read_unlabelled
 
 IMDB_NAMES = ("negative", "positive")
 OTHER_SOURCES = (
@@ -84,6 +84,36 @@ def load(
     return load_folder(path, label_names)
 
 
+def unlabelled(source, data_dir=None):
+    """Reads texts without labels, as a language model is trained on.
+
+    Args:
+        source: a file .txt or .txt.gz with one text a line; a folder in aclImdb layout
+            (train/unsup/*.txt) or of .txt files; or "tfds": the 50,000 unlabelled
+            reviews of `tfds.load("imdb_reviews")`.
+        data_dir: for "tfds", the folder that holds its data sets.
+
+    Returns:
+        list of N strings.
+
+    Raises:
+        FileNotFoundError: there is no such file or folder.
+        ValueError: no text in it, or not UTF-8 text, by the file's name.
+        OSError: "tfds" could not get its data.
+
+    Example:
+
+        texts = unlabelled("reviews.txt.gz")
+    """
+    if source == "tfds":
+        (part,) = _from_tfds(data_dir, ["unsupervised"])
+        return part[0]
+    path = pathlib.Path(source).expanduser()
+    if path.is_dir():
+        return read_unlabelled_folder(path)
+    return read_unlabelled(path)
+
+
 def _unknown_source(path):
     if path.exists():
         kind, state = ValueError, "exists, but is none of these"
@@ -117,31 +147,35 @@ def _refuse_data_dir(source, data_dir):
 
 
 def _load_tfds(data_dir, label_names):
+    names = ["train", "test"]
+    return Splits(
+        *[
+            _imdb(*part, f"tfds imdb_reviews {name}", label_names)
+            for name, part in zip(names, _from_tfds(data_dir, names), strict=True)
+        ]
+    )
+
+
+def _from_tfds(data_dir, names):
+    """[(texts, labels), ...] of the splits called `names`."""
     try:
         import tensorflow_datasets as tfds
 
-        parts = _call_tfds(tfds, data_dir)
+        parts = _call_tfds(tfds, data_dir, names)
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"TensorFlow Datasets needs the package {error.name!r}, which is not "
             f"installed. Install it: pip install {error.name}. {OTHER_SOURCES}.",
             name=error.name,
         ) from error
-    return Splits(
-        *[
-            _imdb(
-                *_decode(tfds.as_numpy(part)), f"tfds imdb_reviews {name}", label_names
-            )
-            for name, part in zip(("train", "test"), parts, strict=True)
-        ]
-    )
+    return [_decode(tfds.as_numpy(part)) for part in parts]
 
 
-def _call_tfds(tfds, data_dir):
+def _call_tfds(tfds, data_dir, names):
     try:
         return tfds.load(
             "imdb_reviews",
-            split=["train", "test"],
+            split=names,
             as_supervised=True,
             data_dir=None if data_dir is None else str(data_dir),
         )

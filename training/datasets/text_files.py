@@ -5,7 +5,7 @@ import pathlib
 import zlib
 
 
-def unlabelled(path):
+def read_unlabelled(path):
     """Reads texts without labels, one a line, as a language model is trained on.
 
     Args:
@@ -17,10 +17,6 @@ def unlabelled(path):
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: another ending, no text in it, not UTF-8, or NUL bytes.
-
-    Example:
-
-        texts = unlabelled("reviews.txt.gz")
     """
     path = pathlib.Path(path).expanduser()
     if ending(path) != ".txt":

@@ -1,0 +1,187 @@
+"""SentimentClassifier: any texts in, one answer each, whatever they hold."""
+
+import json
+
+import keras
+import numpy as np
+import pytest
+
+import zoo
+from zoo import sentiment
+from zoo.pipelines import SentimentClassifier
+from zoo.text import Tokenizer
+
+WORDS = ["the", "film", "is", "superb", "dull", "and", "i", "loved", "hated", "it"]
+ODD = [
+    "",
+    "   ",
+    "!!!",
+    "xyzzy qwerty",
+    "\U0001f642\U0001f9d1\u200d\U0001f680",
+    "\ufeffthe film",
+    "half \ud83d",
+    "\x00\x01",
+    "the " * 100_000,
+    "a" * 100_000,
+]
+
+
+def classifier(labels=("bad", "good"), maxlen=6, attention=True):
+    tokenizer = Tokenizer.from_words(WORDS)
+    factory = sentiment.imdb_bilstm_attention if attention else sentiment.imdb_bilstm
+    model = factory(
+        weights=None,
+        vocabulary_size=tokenizer.vocabulary_size,
+        embedding_dim=5,
+        lstm_units=4,
+        num_classes=len(labels),
+    )
+    return SentimentClassifier(model, tokenizer, labels, maxlen)
+
+
+@pytest.fixture(scope="module")
+def clf():
+    keras.utils.set_random_seed(3)
+    return classifier()
+
+
+def numbers(prediction):
+    return list(prediction.probabilities.values())
+
+
+def test_one_answer_a_text_in_order_and_independent_of_neighbours(clf):
+    texts = ["the film is superb", "dull", "i loved it and the film", "", "hated"] * 7
+    together = clf.predict(iter(texts), batch_size=4)
+    assert len(together) == len(texts)
+    for text, prediction in zip(texts, together, strict=True):
+        (alone,) = clf.predict([text])
+        np.testing.assert_allclose(numbers(prediction), numbers(alone), atol=1e-6)
+    assert clf.predict([]) == []
+
+
+def test_a_prediction_is_consistent(clf):
+    for prediction in clf.predict(["the film is superb", "dull", ""]):
+        assert set(prediction.probabilities) == {"bad", "good"}
+        assert sum(numbers(prediction)) == pytest.approx(1, abs=1e-6)
+        assert prediction.score == max(numbers(prediction))
+        assert prediction.probabilities[prediction.label] == prediction.score
+
+
+@pytest.mark.parametrize("text", ODD, ids=lambda text: ascii(text[:12]))
+def test_odd_texts_get_an_answer(clf, text):
+    (prediction,) = clf.predict([text])
+    assert np.isfinite(prediction.score)
+    explanation = clf.explain(text)
+    assert explanation.score == pytest.approx(prediction.score, abs=1e-6)
+    assert len(explanation.tokens) == len(explanation.weights)
+    total = 1 if explanation.tokens else 0
+    assert sum(explanation.weights) == pytest.approx(total, abs=1e-5)
+    assert [text[a:b] for a, b in explanation.offsets] == explanation.tokens
+    assert explanation.to_html()
+    json.dumps(explanation.to_dict())
+
+
+@pytest.mark.parametrize(("words", "cut"), [(4, 0), (5, 0), (6, 0), (7, 1), (20, 14)])
+def test_what_was_cut_off_is_said(clf, words, cut):
+    text = " ".join(WORDS[i % len(WORDS)] for i in range(words))
+    (prediction,) = clf.predict([text])
+    explanation = clf.explain(text)
+    assert prediction.words_cut == explanation.words_cut == cut
+    assert explanation.tokens == text.split(" ")[cut:]
+    if cut:
+        assert explanation.cut == [(0, text.index(explanation.tokens[0], 0))] or cut > 9
+        assert "not read" in explanation.summary and "not read" in explanation.to_html()
+        (tail,) = clf.predict([" ".join(text.split(" ")[cut:])])
+        # The last six ids are the same but for the start marker of the short text.
+        assert clf.predict_ids([clf.tokenizer.encode(text)[-6:]])[0].tolist() == (
+            pytest.approx(numbers(prediction), abs=1e-6)
+        )
+        assert tail.words_cut == 0
+
+
+def test_the_explained_weights_are_the_models(clf):
+    text = "the film is superb"
+    ids = np.array([clf.tokenizer.encode(text)])
+    layer = clf.model.get_layer("attention")
+    maps = keras.Model(clf.model.inputs, layer.output[1]).predict(ids, verbose=0)
+    explanation = clf.explain(text)
+    np.testing.assert_allclose(explanation.weights, maps[0, 1:, 0], atol=1e-6)
+    words = [word for word, _ in explanation.top(2)]
+    best = np.argsort(-maps[0, 1:, 0])[:2]
+    assert words == [text.split(" ")[i] for i in best]
+
+
+def test_raw_text_and_stored_ids_get_the_same_answer(clf):
+    text = "i loved the film"
+    by_text = numbers(clf.predict([text])[0])
+    by_ids = clf.predict_ids([clf.tokenizer.encode(text)])[0]
+    np.testing.assert_allclose(by_ids, by_text, atol=1e-6)
+
+
+def test_not_a_string_is_named(clf):
+    with pytest.raises(TypeError, match="3 of type int as item 1"):
+        clf.predict(["good", 3])
+    with pytest.raises(TypeError, match="Put it into a list"):
+        clf.predict("good")
+    with pytest.raises(TypeError, match="must be a string"):
+        clf.explain(["good"])
+
+
+def test_a_model_without_attention_cannot_explain():
+    plain = classifier(attention=False)
+    assert plain.predict(["the film"])[0].label in plain.labels
+    with pytest.raises(ValueError, match="no attention layer"):
+        plain.explain("the film")
+
+
+@pytest.mark.parametrize("labels", [("bad", "good"), ("one", "two", "three")])
+def test_a_saved_folder_gives_the_pipeline_back(labels, tmp_path):
+    clf = classifier(labels)
+    clf.save(tmp_path / "mine")
+    again = zoo.load(tmp_path / "mine")
+    text = "the film is superb"
+    assert again.labels == labels and again.maxlen == clf.maxlen
+    assert again.predict([text]) == clf.predict([text])
+    assert again.explain(text) == clf.explain(text)
+    assert not list((tmp_path / "mine").glob("tmp.*"))
+
+
+def test_what_is_not_there_is_refused_by_name(tmp_path):
+    with pytest.raises(ValueError, match="Did you mean 'imdb_bilstm_attention'"):
+        zoo.load("imdb_bilstm_atention")
+    with pytest.raises(ValueError, match="which is not there"):
+        zoo.load(tmp_path / "nothing")
+    with pytest.raises(FileNotFoundError, match=r"has no config\.json"):
+        zoo.load(tmp_path)
+    classifier().save(tmp_path / "mine")
+    (tmp_path / "mine" / "model.keras").write_bytes(b"nonsense")
+    with pytest.raises(ValueError, match=r"model\.keras' cannot be loaded"):
+        zoo.load(tmp_path / "mine")
+    (tmp_path / "mine" / "tokenizer.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"has no tokenizer\.json"):
+        zoo.load(tmp_path / "mine")
+
+
+def test_no_trace_a_text(clf):
+    """Predicting texts of many lengths does not compile for each of them."""
+    import tensorflow as tf
+
+    texts = [" ".join(WORDS[: 1 + i % 5]) for i in range(40)]
+    clf.predict(texts, batch_size=4)
+    function = clf.model.predict_function
+    assert isinstance(function, tf.types.experimental.PolymorphicFunction)
+    before = function.experimental_get_tracing_count()
+    for text in texts:
+        clf.predict([text])
+    assert function.experimental_get_tracing_count() <= before + 2
+
+
+def test_views_are_written(clf, tmp_path):
+    explanation = clf.explain("the film is <b>superb</b> & dull " * 3)
+    explanation.plot(tmp_path / "a.png")
+    page = explanation.to_html(tmp_path / "a.html")
+    assert (tmp_path / "a.png").read_bytes()[1:4] == b"PNG"
+    assert (tmp_path / "a.html").read_text(encoding="utf-8") == page
+    assert "<b>superb" not in page and "superb" in page
+    assert "superb" in explanation._repr_html_()
+    assert explanation.to_terminal().plain == explanation.text

@@ -1,0 +1,431 @@
+"""Training runs: whole files, resume without a trace, own data, any classes."""
+
+import csv
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import keras
+import numpy as np
+import pytest
+
+import zoo
+from training import batches, run_folder
+from training.artifacts import mean_and_spread
+from training.compare import compare, table
+from training.config import SentimentConfig, from_options
+from training.evaluate import evaluate
+from training.sentiment import targets, train
+from zoo.text import UNKNOWN_ID
+
+GOOD = ["superb", "great", "lovely", "wonderful"]
+BAD = ["dull", "awful", "boring", "poor"]
+ODD = ["strange", "weird", "curious", "puzzling"]
+FILL = ["the", "film", "was", "a", "story", "of", "two", "people", "in", "town"]
+TINY = {"embedding_dim": 8, "lstm_units": 6, "batch_size": 16, "maxlen": 30}
+QUICK = {**TINY, "epochs": 2, "learning_rate": 0.02}
+
+
+def make_table(path, classes=(("good", GOOD), ("bad", BAD)), rows=160):
+    """Reviews whose class is that of the words among them: easy to learn."""
+    rng = random.Random(1)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["review", "sentiment"])
+        for i in range(rows):
+            label, signs = classes[i % len(classes)]
+            words = rng.choices(FILL, k=rng.randint(2, 25))
+            for _ in range(3):
+                words.insert(rng.randrange(len(words)), rng.choice(signs))
+            writer.writerow([" ".join(words), label])
+    return path
+
+
+@pytest.fixture(scope="module")
+def reviews(tmp_path_factory):
+    return make_table(tmp_path_factory.mktemp("data") / "reviews.csv")
+
+
+def config(data, out, **options):
+    return SentimentConfig(
+        **{
+            "name": "imdb_bilstm_attention",
+            "data": str(data),
+            "out": str(out),
+            "text_column": "review",
+            "label_column": "sentiment",
+            **QUICK,
+            **options,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def run(reviews, tmp_path_factory):
+    """One finished run: (folder, metrics)."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    return folder, train(config(reviews, folder, epochs=4), progress=False)
+
+
+# ---- what a run leaves
+
+
+def test_a_run_learns_and_leaves_every_file(run):
+    folder, metrics = run
+    assert metrics["validation"]["accuracy"] >= 0.9
+    assert metrics["test"] is None
+    expected = """config.json model.keras model.weights.h5 attention.keras card.md
+    tokenizer.json history.csv metrics.json plots/history.png plots/attention-1.png"""
+    for name in expected.split():
+        assert (folder / name).stat().st_size > 0, name
+    assert not list(folder.rglob("tmp.*"))
+    assert not (folder / run_folder.CHECKPOINTS).exists()
+
+
+def test_the_history_has_a_row_an_epoch(run):
+    folder, metrics = run
+    with open(folder / "history.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["epoch"] for row in rows] == ["1", "2", "3", "4"]
+    best = max(float(row["val_accuracy"]) for row in rows)
+    assert metrics["validation"]["accuracy"] == pytest.approx(best)
+
+
+def test_the_run_loads_as_a_pipeline_with_its_class_names(run):
+    folder, metrics = run
+    clf = zoo.load(folder)
+    assert clf.labels == ("bad", "good")
+    assert clf.predict(["a superb and lovely story"])[0].label == "good"
+    assert clf.predict(["a dull awful film"])[0].label == "bad"
+    assert clf.model.count_params() == metrics["parameters"]
+
+
+def test_the_attention_model_is_the_models_own(run):
+    folder, _ = run
+    clf = zoo.load(folder)
+    both = keras.saving.load_model(folder / "attention.keras", safe_mode=True)
+    ids = np.array([clf.tokenizer.encode("the film was superb")])
+    output, maps = both.predict(ids, verbose=0)
+    np.testing.assert_allclose(output, clf.model.predict(ids, verbose=0), atol=1e-6)
+    weights = clf.explain("the film was superb").weights
+    np.testing.assert_allclose(maps["attention"][0, 1:, 0], weights, atol=1e-6)
+
+
+def test_the_weights_file_fits_the_factory(run):
+    folder, _ = run
+    clf = zoo.load(folder)
+    model = zoo.imdb_bilstm_attention(
+        weights=str(folder / "model.weights.h5"),
+        vocabulary_size=clf.model.get_layer("embedding").input_dim,
+        embedding_dim=8,
+        lstm_units=6,
+    )
+    ids = np.array([[1, 4, 5, 6]])
+    np.testing.assert_array_equal(
+        model.predict(ids, verbose=0), clf.model.predict(ids, verbose=0)
+    )
+
+
+def test_the_card_names_command_metric_and_versions(run):
+    folder, metrics = run
+    card = (folder / "card.md").read_text(encoding="utf-8")
+    assert f"{metrics['validation']['accuracy']:.2%}" in card
+    assert "python -m training imdb_bilstm_attention" in card
+    assert f"keras {keras.__version__}" in card
+    assert "--resume" not in card
+
+
+# ---- stopping and going on
+
+
+def test_two_runs_of_a_seed_are_equal_and_of_two_seeds_not(reviews, run, tmp_path):
+    first = run[1]
+    again = train(config(reviews, tmp_path / "again", epochs=4), progress=False)
+    other = train(config(reviews, tmp_path / "other", epochs=4, seed=1), progress=False)
+    assert again["validation"] == first["validation"]
+    assert other["validation"]["loss"] != first["validation"]["loss"]
+
+
+def test_a_run_killed_in_its_second_epoch_ends_like_one_left_alone(
+    reviews, run, tmp_path
+):
+    folder = tmp_path / "killed"
+    options = {**QUICK, "epochs": 4}
+    words = [sys.executable, "-m", "training", "imdb_bilstm_attention"]
+    for name, value in options.items():
+        words += ["--" + name.replace("_", "-"), str(value)]
+    words += ["--data", str(reviews), "--out", str(folder)]
+    words += ["--text-column", "review", "--label-column", "sentiment"]
+    root = pathlib.Path(__file__).parents[1]
+    slow = tmp_path / "sitecustomize.py"  # the second epoch takes its time
+    slow.write_text(
+        "import training.batches as b, time\n"
+        "whole = b.cut_and_pad\n"
+        "calls = []\n"
+        "def cut_and_pad(*a):\n"
+        "    calls.append(1)\n"
+        "    time.sleep(0.5 if len(calls) > 12 else 0)\n"
+        "    return whole(*a)\n"
+        "b.cut_and_pad = cut_and_pad\n"
+    )
+    path = f"{tmp_path}{os.pathsep}{root}"
+    process = subprocess.Popen(
+        words,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": path},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    history = folder / "history.csv"
+    deadline = time.monotonic() + 120
+    while not history.exists() and time.monotonic() < deadline:
+        assert process.poll() is None, "it ended by itself"
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert len(history.read_text().splitlines()) == 2, "killed in the second epoch"
+    assert not (folder / "metrics.json").exists()
+    with pytest.raises(FileNotFoundError, match="finished training run"):
+        zoo.load(folder)
+
+    resumed = train(config(reviews, folder, epochs=4, resume=True), progress=False)
+    alone = run[1]
+    assert resumed["validation"] == alone["validation"]
+    assert resumed["best_epoch"] == alone["best_epoch"]
+    for one, other in zip(
+        zoo.load(folder).model.get_weights(),
+        zoo.load(run[0]).model.get_weights(),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_a_finished_run_is_not_trained_again(reviews, run):
+    folder, metrics = run
+    before = (folder / "model.keras").stat().st_mtime_ns
+    again = train(config(reviews, folder, epochs=4, resume=True), progress=False)
+    assert again == json.loads((folder / "metrics.json").read_text())
+    assert again["validation"] == metrics["validation"]
+    assert (folder / "model.keras").stat().st_mtime_ns == before
+
+
+def test_folders_in_use_and_other_options_are_refused(reviews, run, tmp_path):
+    folder, _ = run
+    with pytest.raises(ValueError, match=r"holds a run already\. Add --resume"):
+        train(config(reviews, folder), progress=False)
+    with pytest.raises(ValueError, match=r"epochs \(was 4, is 7\)"):
+        train(config(reviews, folder, epochs=7, resume=True), progress=False)
+    (tmp_path / "mine.txt").write_text("precious")
+    with pytest.raises(ValueError, match="not empty and holds no run"):
+        train(config(reviews, tmp_path), progress=False)
+    with pytest.raises(ValueError, match="must be a folder"):
+        train(config(reviews, tmp_path / "mine.txt"), progress=False)
+    zoo.load(folder).save(tmp_path / "saved")
+    with pytest.raises(ValueError, match="saved model, not a training run"):
+        train(config(reviews, tmp_path / "saved", resume=True), progress=False)
+
+
+def test_checkpoints_are_whole_or_absent(tmp_path):
+    checkpoints = run_folder.Checkpoints(tmp_path)
+    assert checkpoints.latest() is None
+    checkpoints.save(1, {"a": 1}, lambda folder: (folder / "w").write_text("one"))
+
+    def fail(folder):
+        (folder / "w").write_text("half")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        checkpoints.save(2, {"a": 2}, fail)
+    assert checkpoints.latest().name == "epoch-0001"
+    assert (checkpoints.latest() / "w").read_text() == "one"
+    checkpoints.save(2, {"a": 2}, lambda folder: (folder / "w").write_text("two"))
+    assert [p.name for p in checkpoints.folder.iterdir()] == ["epoch-0002"]
+
+
+# ---- own data
+
+
+def test_any_number_of_classes(tmp_path):
+    classes = (("good", GOOD), ("bad", BAD), ("odd", ODD))
+    data = make_table(tmp_path / "three.csv", classes, rows=240)
+    metrics = train(config(data, tmp_path / "run", epochs=5), progress=False)
+    clf = zoo.load(tmp_path / "run")
+    assert clf.labels == ("bad", "good", "odd")
+    assert metrics["validation"]["accuracy"] >= 0.8
+    assert clf.predict(["a weird and puzzling film"])[0].label == "odd"
+
+
+def test_going_on_from_a_run_keeps_its_head_and_its_order(reviews, run, tmp_path):
+    folder, before = run
+    fresh = dict.fromkeys(("embedding_dim", "lstm_units"))
+    go_on = config(
+        reviews, tmp_path / "on", weights=str(folder), epochs=1, **fresh,
+        learning_rate=0.0, average=0.0,
+    )  # fmt: skip
+    after = train(go_on, progress=False)
+    assert after["validation"] == before["validation"], "a rate of 0 changes nothing"
+    assert zoo.load(tmp_path / "on").labels == ("bad", "good")
+
+
+def test_other_classes_get_a_new_head_on_the_same_body(run, tmp_path):
+    folder, _ = run
+    data = make_table(tmp_path / "odd.csv", (("odd", ODD), ("plain", GOOD)), rows=40)
+    fresh = dict.fromkeys(("embedding_dim", "lstm_units"))
+    go_on = config(
+        data, tmp_path / "on", weights=str(folder), epochs=1, **fresh,
+        learning_rate=0.0, average=0.0,
+    )  # fmt: skip
+    train(go_on, progress=False)
+    start, end = zoo.load(folder), zoo.load(tmp_path / "on")
+    assert end.labels == ("odd", "plain")
+    assert end.tokenizer.words == start.tokenizer.words
+    for name, same in (("embedding", True), ("bilstm", True), ("classifier", False)):
+        one = start.model.get_layer(name).get_weights()[0]
+        other = end.model.get_layer(name).get_weights()[0]
+        assert np.array_equal(one, other) is same, name
+
+
+def test_a_vocabulary_of_its_own_has_the_size_asked_for(reviews, tmp_path):
+    train(
+        config(reviews, tmp_path / "run", vocabulary_size=9, epochs=1), progress=False
+    )
+    clf = zoo.load(tmp_path / "run")
+    assert clf.tokenizer.vocabulary_size == 9
+    assert clf.model.get_layer("embedding").input_dim == 9
+
+
+def test_a_test_file_is_measured_once_and_left_out_of_training(reviews, tmp_path):
+    more = make_table(tmp_path / "more.csv", rows=200)
+    plan = config(
+        more, tmp_path / "run", test_data=str(reviews), validation_fraction=0.0
+    )
+    metrics = train(plan, progress=False)
+    assert metrics["validation"] is None and metrics["test"]["texts"] == 160
+    # Both tables are drawn by one seed, so the first 160 rows are the same.
+    assert metrics["train_texts"] <= 40
+    assert metrics["best_epoch"] == 2, "without validation the last epoch is kept"
+
+
+def test_the_plain_model_trains_and_has_no_attention_file(reviews, tmp_path):
+    train(config(reviews, tmp_path / "run", name="imdb_bilstm"), progress=False)
+    assert not (tmp_path / "run" / "attention.keras").exists()
+
+
+def test_compare_trains_both_and_tabulates(reviews, tmp_path):
+    plan = config(reviews, tmp_path, epochs=1, attention_units=5)
+    rows = compare(plan, seeds=2, progress=False)
+    assert [row["model"] for row in rows] == ["imdb_bilstm_attention", "imdb_bilstm"]
+    for row in rows:
+        values = [
+            json.loads((tmp_path / f"{row['model']}-{seed}/metrics.json").read_text())
+            for seed in (0, 1)
+        ]
+        accuracies = [value["validation"]["accuracy"] for value in values]
+        assert row["validation"] == pytest.approx(np.mean(accuracies))
+        assert row["validation_spread"] == pytest.approx(np.std(accuracies, ddof=1))
+    assert table(rows) == (tmp_path / "comparison.md").read_text()
+    with pytest.raises(ValueError, match="`seeds` must be at least 1"):
+        compare(plan, seeds=0)
+
+
+# ---- the parts
+
+
+def test_batches_hold_every_text_once_and_texts_of_like_length():
+    lengths = np.random.default_rng(0).integers(1, 400, size=1003)
+    plan = batches.plan(lengths, 16, np.random.default_rng(1))
+    assert sorted(np.concatenate(plan)) == list(range(1003))
+    assert max(len(batch) for batch in plan) == 16
+    padded = sum(lengths[batch].max() * len(batch) for batch in plan)
+    assert padded < 1.1 * lengths.sum()
+    other = batches.plan(lengths, 16, np.random.default_rng(2))
+    assert [b.tolist() for b in plan] != [b.tolist() for b in other]
+
+
+def test_rows_keep_their_ends():
+    array = batches.cut_and_pad([[1, 4, 5, 6, 7], [1, 8]], 3)
+    assert array.tolist() == [[5, 6, 7], [1, 8, 0]]
+
+
+def test_word_dropout_hides_words_alone():
+    ids = [[1] + [9] * 200 for _ in range(4)]
+    data = batches.dataset(
+        ids, np.zeros((4, 1)), 4, 201, np.random.default_rng(0), word_dropout=0.25
+    )
+    ((batch, _),) = list(data.as_numpy_iterator())
+    assert (batch[:, 0] == 1).all() and set(np.unique(batch)) == {1, UNKNOWN_ID, 9}
+    assert 0.2 < (batch == UNKNOWN_ID).mean() < 0.3
+
+
+def test_targets_by_number_of_classes():
+    assert targets(np.array([1, 0]), 2).tolist() == [[1.0], [0.0]]
+    assert targets(np.array([2, 0]), 3).tolist() == [[0, 0, 1], [1, 0, 0]]
+
+
+def test_evaluation_is_what_it_says(run):
+    from training.datasets import LabelledTexts
+
+    clf = zoo.load(run[0])
+    texts, labels = ["a superb film", "dull", "awful town", ""], np.array([1, 0, 1, 0])
+    measured = evaluate(clf, LabelledTexts(texts, labels, ("bad", "good"), "here"))
+    p = [prediction.probabilities for prediction in clf.predict(texts)]
+    right = [
+        (p["good"] > p["bad"]) == bool(label)
+        for p, label in zip(p, labels, strict=True)
+    ]
+    assert measured["accuracy"] == pytest.approx(np.mean(right))
+    truth = [p["good" if label else "bad"] for p, label in zip(p, labels, strict=True)]
+    assert measured["loss"] == pytest.approx(-np.log(truth).mean(), abs=1e-5)
+    with pytest.raises(ValueError, match=r"tells .* apart"):
+        evaluate(clf, LabelledTexts(texts, labels, ("no", "yes"), "here"))
+
+
+def test_mean_and_spread():
+    assert mean_and_spread([1.0, 3.0]) == (2.0, pytest.approx(np.sqrt(2)))
+    assert mean_and_spread([5.0]) == (5.0, 0.0)
+
+
+# ---- options
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"name": "lstm"}, "no training program for 'lstm'"),
+        ({"epochs": 0}, "`epochs` must be at least 1"),
+        ({"dropout": 1.5}, "`dropout` must be at least 0 and at most"),
+        ({"name": "imdb_bilstm", "attention_units": 5}, "has no effect"),
+        ({"weights": "imdb", "pretrained": "x"}, "both say where to start"),
+        ({"weights": "imdb"}, "decides embedding_dim, lstm_units already"),
+        ({"vocabulary": "mine"}, "'imdb' or 'own'"),
+        ({"data": "keras", "vocabulary": "own"}, "gives ids of the vocabulary"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        config(options.pop("data", "tfds"), "out", **options)
+
+
+def test_starts_that_are_not_there_are_refused(reviews, tmp_path):
+    fresh = dict.fromkeys(("embedding_dim", "lstm_units"))
+    with pytest.raises(ValueError, match=r"one of \['imdb'\] or the folder"):
+        train(config(reviews, tmp_path / "a", weights="imdbb", **fresh))
+    with pytest.raises(ValueError, match=r"with encoder\.keras in it"):
+        train(config(reviews, tmp_path / "b", pretrained=str(tmp_path), **fresh))
+
+
+def test_a_config_is_made_from_parsed_words():
+    import argparse
+
+    from training.config import add_options
+
+    parser = argparse.ArgumentParser()
+    add_options(parser, SentimentConfig, leave_out=("name",))
+    options = parser.parse_args(["--out", "x", "--dropout", "0.3", "--resume"])
+    made = from_options(SentimentConfig, options, name="imdb_bilstm")
+    assert made == SentimentConfig("imdb_bilstm", "x", dropout=0.3, resume=True)
