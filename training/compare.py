@@ -16,7 +16,8 @@ def compare(config, seeds, progress=True):
 
     Args:
         config: A `SentimentConfig` for imdb_bilstm_attention; `out` is the folder of
-            all runs, `seed` the first seed.
+            all runs, `seed` the first seed. `weights` may be the folder of another
+            comparison: each run then goes on from its namesake there.
         seeds: Number of seeds, at least 1.
         progress: Whether to show progress bars.
 
@@ -30,8 +31,12 @@ def compare(config, seeds, progress=True):
     for name in MODELS:
         results = []
         for seed in range(config.seed, config.seed + seeds):
+            start = config.weights
+            if start and (pathlib.Path(start) / f"{name}-{seed}").is_dir():
+                start = str(pathlib.Path(start) / f"{name}-{seed}")
             run = dataclasses.replace(
                 config,
+                weights=start,
                 name=name,
                 seed=seed,
                 out=str(out / f"{name}-{seed}"),

@@ -9,7 +9,7 @@ import dataclasses
 
 MODELS = ("imdb_bilstm_attention", "imdb_bilstm")
 _BODY = ("vocabulary", "vocabulary_size", "embedding_dim", "lstm_units")
-FIXED = {"weights": (*_BODY, "attention_units", "dropout"), "pretrained": _BODY}
+FIXED = {"weights": (*_BODY, "attention_units"), "pretrained": _BODY}
 
 
 def option(default, help, least=None, most=None):
@@ -41,6 +41,11 @@ class SentimentConfig:
     )
     label_names: str | None = option(
         None, "class names, comma-separated, for labels that are 0, 1, ... [the labels]"
+    )
+    unlabelled: str | None = option(
+        None,
+        "more texts, without labels: a .txt or .txt.gz file with one a line, a folder, "
+        "or tfds; a teacher learned from the labelled ones labels them",
     )
     weights: str | None = option(
         None,

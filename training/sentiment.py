@@ -11,6 +11,7 @@ from training.artifacts import write_artifacts
 from training.evaluate import evaluate
 from training.optimization import adam, fit_epoch, reseed
 from training.start import encode, read_data, starting_classifier
+from training.teacher import teach
 from zoo.files import read_json
 
 
@@ -70,7 +71,28 @@ class Training:
         self.best_weights = None
         self.ids = encode(clf.tokenizer, parts.train)
         self.targets = targets(parts.train.labels, len(clf.labels))
+        self.teacher_accuracy = None
+        if parts.unlabelled:
+            self.learn_from_a_teacher()
         self.compile()
+
+    def learn_from_a_teacher(self):
+        """Adds the unlabelled texts, with the probabilities a teacher gives them."""
+        tokenizer, parts = self.clf.tokenizer, self.parts
+        more = [e.ids for e in tokenizer.encode_batch(parts.unlabelled)]
+        held_out = [] if parts.validation is None else [parts.validation]
+        taught, *checks = teach(
+            self.ids,
+            parts.train.labels,
+            len(self.clf.labels),
+            [more, *(encode(tokenizer, part) for part in held_out)],
+        )
+        for part, probabilities in zip(held_out, checks, strict=True):
+            right = probabilities.argmax(axis=1) == part.labels
+            self.teacher_accuracy = float(right.mean())
+        self.ids = self.ids + more
+        taught = taught[:, 1:] if len(self.clf.labels) == 2 else taught
+        self.targets = np.concatenate([self.targets, taught]).astype("float32")
 
     def compile(self):
         """Adam, warmed up and then along a cosine to 0, on the cross-entropy."""
@@ -170,6 +192,8 @@ class Training:
             "seconds": sum(row["seconds"] for row in self.history),
             "parameters": self.clf.model.count_params(),
             "train_texts": len(parts.train),
+            "unlabelled_texts": len(parts.unlabelled),
+            "teacher_accuracy": self.teacher_accuracy,
         }
 
     def measure(self, part):

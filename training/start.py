@@ -23,10 +23,11 @@ class Parts:
     train: datasets.LabelledTexts
     validation: datasets.LabelledTexts | None
     test: datasets.LabelledTexts | None
+    unlabelled: list[str]
 
 
 def read_data(config):
-    """Reads the source and splits it; texts of the test split leave the training."""
+    """Reads the source and splits it; texts that are held out leave the training."""
     splits = load_source(config, config.data)
     names = _start_labels(config)
     if names is not None:
@@ -40,7 +41,12 @@ def read_data(config):
         train, validation = datasets.split_validation(
             train, config.validation_fraction, config.seed
         )
-    return Parts(train, validation, test)
+    unlabelled = []
+    if config.unlabelled:
+        unlabelled = datasets.unlabelled(config.unlabelled, config.data_dir)
+        held_out = {text for part in (validation, test) if part for text in part.texts}
+        unlabelled = [text for text in unlabelled if text not in held_out]
+    return Parts(train, validation, test, unlabelled)
 
 
 def load_source(config, source, label_names=None):
@@ -71,6 +77,9 @@ def starting_classifier(config, data):
         model = start.model
         if start.labels != labels:
             model = sentiment.with_new_head(model, classes)
+        for layer in model.layers:
+            if config.dropout is not None and isinstance(layer, keras.layers.Dropout):
+                layer.rate = config.dropout
         return SentimentClassifier(
             model, start.tokenizer, labels, config.maxlen, config.name
         )

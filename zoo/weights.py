@@ -54,6 +54,8 @@ def save_half(model, path):
 
 
 def _copy_half(name, item, target):
+    if name.split("/")[0] == "optimizer":
+        return
     if isinstance(item, h5py.Group):
         copy = target.require_group(name)
     else:

@@ -1,0 +1,1 @@
+"""Side by side with what people would otherwise use; each file prints its ratio."""

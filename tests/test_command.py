@@ -1,0 +1,189 @@
+"""The command line: thin shells, plain errors, quick help, JSON for programs."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import zoo
+from training.command import main
+
+GOOD = "A superb film, I loved it."
+BAD = "Dull, stupid, a waste of time."
+
+
+def run(capsys, *words):
+    status = main(list(words))
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def fresh(*words, **options):
+    """The command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, **options
+    )
+
+
+@pytest.mark.parametrize("words", [["--help"], ["train", "--help"], ["demo", "-h"]])
+def test_help_imports_nothing_heavy(words):
+    code = (
+        "import sys\nfrom training.command import main\n"
+        f"try: main({words!r})\nexcept SystemExit: pass\n"
+        "heavy = {'tensorflow', 'keras', 'matplotlib', 'numpy', 'tokenizers'}\n"
+        "print('heavy:', sorted(heavy & set(sys.modules)))"
+    )
+    result = fresh("-c", code)
+    assert "usage: attention-zoo" in result.stdout
+    assert "heavy: []" in result.stdout
+
+
+def test_list(capsys):
+    status, out, _ = run(capsys, "list", "--json")
+    assert status == 0 and json.loads(out) == list(zoo.list_models())
+    status, out, _ = run(capsys, "list")
+    assert status == 0 and "imdb_bilstm" in out
+
+
+def test_predict_from_the_line(capsys):
+    status, out, _ = run(capsys, "predict", GOOD, BAD)
+    assert status == 0
+    assert [line.split("\t")[0] for line in out.splitlines()] == [
+        "positive",
+        "negative",
+    ]
+
+
+def test_predict_from_a_file_as_json(capsys, tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_bytes(f"\ufeff{GOOD}\r\n\r\n{BAD}\n".encode())
+    status, out, _ = run(capsys, "predict", "--file", str(path), "--json")
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert status == 0 and len(rows) == 3, "an empty line is an empty text"
+    assert rows[0]["label"] == "positive" and rows[2]["label"] == "negative"
+    assert rows[0]["score"] == pytest.approx(zoo.load(
+        "imdb_bilstm_attention").predict([GOOD])[0].score, abs=1e-6)  # fmt: skip
+
+
+def test_predict_from_standard_input(capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{GOOD}\n{BAD}\n"))
+    status, out, _ = run(capsys, "predict", "--model", "imdb_bilstm")
+    assert status == 0 and len(out.splitlines()) == 2
+
+
+def test_explain_shows_and_writes(capsys, tmp_path):
+    png, html = tmp_path / "a.png", tmp_path / "a.html"
+    words = ["explain", GOOD, "--png", str(png), "--html", str(html), "--top", "2"]
+    status, out, _ = run(capsys, *words)
+    assert status == 0 and "positive" in out and "looked most at" in out
+    assert out.split("looked most at: ")[1].count(",") == 1
+    assert png.stat().st_size > 1000 and "superb" in html.read_text(encoding="utf-8")
+    status, out, _ = run(capsys, "explain", GOOD, "--json")
+    told = json.loads(out)
+    assert sum(told["weights"]) == pytest.approx(1, abs=1e-4)
+    assert told["tokens"][1] == "superb"
+
+
+def test_evaluate(capsys, tmp_path):
+    path = tmp_path / "reviews.tsv"
+    path.write_text(f"1\t{GOOD}\n0\t{BAD}\n1\t{BAD}\n0\t{GOOD}\n", encoding="utf-8")
+    words = ["evaluate", "--data", str(path), "--text-column", "2"]
+    words += ["--label-column", "1"]
+    status, out, _ = run(capsys, *words)
+    assert status == 0 and "accuracy: 50.00% on 4 texts" in out
+    status, out, _ = run(capsys, *words, "--json")
+    assert json.loads(out)["accuracy"] == 0.5
+
+
+def test_train_and_use_a_model_of_ones_own(capsys, tmp_path):
+    path = tmp_path / "mine.csv"
+    rows = [("yes", "fine warm day"), ("no", "cold wet night")] * 12
+    lines = [f"{label},{text} {i}" for i, (label, text) in enumerate(rows)]
+    path.write_text("label,text\n" + "\n".join(lines), encoding="utf-8")
+    out = str(tmp_path / "run")
+    words = ["train", "imdb_bilstm_attention", "--data", str(path), "--out", out]
+    words += ["--epochs", "1", "--embedding-dim", "4", "--lstm-units", "3"]
+    status, printed, _ = run(capsys, *words)
+    assert status == 0 and f"zoo.load({out!r})" in printed and "epoch 1/1" in printed
+    status, printed, _ = run(capsys, "predict", "--model", out, "fine day")
+    assert status == 0 and printed.split("\t")[0] in ("yes", "no")
+    status, _, err = run(capsys, *words)
+    assert status == 2 and "Add --resume" in err
+
+
+def test_demo_writes_a_picture_and_a_page(capsys, tmp_path):
+    status, out, _ = run(capsys, "demo", "--out", str(tmp_path / "demo"))
+    assert status == 0 and "not why it decided" in out
+    for name in ("attention.png", "attention.html"):
+        assert (tmp_path / "demo" / name).stat().st_size > 1000
+        assert name in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["predict", "--model", "imdb_lstm", "x"], "Did you mean 'imdb_bilstm'"),
+        (["predict", "x", "--file", "y"], "not both"),
+        (["predict", "--file", "nothing.txt"], "nothing.txt"),
+        (["explain", "a", "b", "--png", "x.png"], "take one text. Received: 2"),
+        (["train", "imdb_bilstm", "--out", "x", "--epochs", "0"], "`epochs` must be"),
+        (["train", "imdb_bilstm", "--out", "x", "--data", "no.csv"], "no.csv"),
+        (["explain", "--model", "imdb_bilstm", "x"], "no attention layer"),
+    ],
+)
+def test_errors_are_one_sentence_on_standard_error(
+    capsys, tmp_path, monkeypatch, words, message
+):
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run(capsys, *words)
+    assert status == 2 and out == ""
+    assert err.startswith("attention-zoo: ") and message in err
+    assert "Traceback" not in err
+
+
+def test_a_file_that_is_not_text_is_refused(capsys, tmp_path):
+    (tmp_path / "b.txt").write_bytes(b"\xff\xfe\x00bad")
+    status, _, err = run(capsys, "predict", "--file", str(tmp_path / "b.txt"))
+    assert status == 2 and "not UTF-8" in err
+
+
+def test_python_m_training_is_the_train_command():
+    result = fresh("-m", "training", "--help")
+    assert "usage: attention-zoo train" in result.stdout
+    result = fresh("-m", "training", "compare", "--help")
+    assert "--seeds" in result.stdout
+
+
+def test_a_reader_that_stops_early_is_no_error():
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    command = f"{sys.executable} -m training.command list | head -1"
+    result = subprocess.run(
+        command, shell=True, capture_output=True, text=True, env=environment
+    )
+    assert "Traceback" not in result.stderr and "BrokenPipe" not in result.stderr
+
+
+def test_imports_are_light():
+    """zoo brings neither tensorflow_datasets nor matplotlib, beyond what Keras does."""
+    code = (
+        "import sys, keras\nbefore = set(sys.modules)\nimport keras_attention, zoo\n"
+        "new = {m.split('.')[0] for m in set(sys.modules) - before}\n"
+        "print(sorted(new & {'tensorflow_datasets', 'matplotlib', 'rich'}))"
+    )
+    result = fresh("-c", code)
+    assert result.stdout.startswith("[]"), result.stderr
+
+
+def test_another_package_of_the_same_import_name_is_reported(tmp_path):
+    (tmp_path / "keras_attention").mkdir()
+    (tmp_path / "keras_attention" / "__init__.py").write_text("SelfAttention = 1\n")
+    root = os.path.dirname(os.path.dirname(zoo.__file__))
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), root]),
+    }
+    result = fresh("-c", "import zoo", env=environment, cwd=tmp_path)
+    assert "pip uninstall keras-attention" in result.stderr.replace("\n", " ")

@@ -1,0 +1,191 @@
+"""Shipped files: half the size, checked by hash, never pickled; a true registry."""
+
+import dataclasses
+import json
+import pathlib
+
+import h5py
+import keras
+import numpy as np
+import pytest
+
+import zoo
+from zoo import registry, sentiment, weights
+from zoo.text import Tokenizer
+
+SMALL = {"weights": None, "vocabulary_size": 41, "embedding_dim": 7, "lstm_units": 5}
+IDS = np.array([[1, 14, 22, 16, 3], [1, 9, 0, 0, 0]])
+TRAINED = [
+    (entry, name, trained)
+    for entry in registry.ENTRIES
+    for name, trained in entry.weights.items()
+]
+trained = pytest.mark.parametrize(
+    ("entry", "name", "trained"), TRAINED, ids=[f"{e.name}-{n}" for e, n, _ in TRAINED]
+)
+
+
+# ---- the files
+
+
+@trained
+def test_shipped_files_are_those_of_the_registry(entry, name, trained):
+    weights.check_file(registry.WEIGHTS_FOLDER / trained.file, trained.sha256)
+    tokenizer = registry.WEIGHTS_FOLDER / trained.tokenizer
+    weights.check_file(tokenizer, trained.tokenizer_sha256)
+    size = (registry.WEIGHTS_FOLDER / trained.file).stat().st_size
+    assert size + tokenizer.stat().st_size < 12e6
+
+
+@trained
+def test_the_registry_says_what_the_model_is(entry, name, trained):
+    model = sentiment.FACTORIES[entry.name](weights=name)
+    assert model.count_params() == entry.parameters
+    assert trained.architecture["num_classes"] == len(trained.labels)
+    defaults = sentiment.FACTORIES[entry.name]()
+    for one, other in zip(model.get_weights(), defaults.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@trained
+def test_every_model_has_a_card_with_its_numbers(entry, name, trained):
+    card = (registry.CARDS_FOLDER / f"{entry.name}.md").read_text(encoding="utf-8")
+    for heading in ("## Data", "## Training", "## Numbers", "## Limits", "## Licence"):
+        assert heading in card
+    assert trained.metric.split("%")[0] in card, "the registry's number is the card's"
+    assert f"{entry.parameters:,}" in card
+
+
+def test_every_public_factory_is_in_the_registry():
+    assert set(sentiment.FACTORIES) == {entry.name for entry in registry.ENTRIES}
+
+
+def test_list_models_is_a_table_with_every_column():
+    table = zoo.list_models()
+    assert [row["name"] for row in table] == [entry.name for entry, _, _ in TRAINED]
+    columns = "name weights task data metric parameters megabytes licence"
+    assert all(" ".join(row) == columns for row in table)
+    json.dumps(table)
+    shown = repr(table)
+    assert all(entry.name in shown for entry in registry.ENTRIES)
+
+
+# ---- trained models at work
+
+
+@pytest.fixture(scope="module")
+def clf():
+    return zoo.load("imdb_bilstm_attention")
+
+
+CLEAR = [
+    ("A superb film. I loved every minute, and the acting is wonderful.", "positive"),
+    ("This is the worst movie I have ever seen: dull, stupid, a waste.", "negative"),
+    ("One of the best films of the year, moving and beautifully shot.", "positive"),
+    ("Terrible script, awful acting. I want my two hours back.", "negative"),
+]
+
+
+@pytest.mark.parametrize("name", list(sentiment.FACTORIES))
+def test_clear_reviews_are_classified(name):
+    texts, labels = zip(*CLEAR, strict=True)
+    predictions = zoo.load(name).predict(texts)
+    assert [p.label for p in predictions] == list(labels)
+    assert all(p.score > 0.8 for p in predictions)
+
+
+def test_the_attention_lies_on_words_that_matter(clf):
+    explanation = clf.explain("The film was shown on a Monday and it is superb.")
+    assert explanation.top(1)[0][0] == "superb"
+
+
+def test_curly_and_straight_give_one_answer(clf):
+    straight = "It's superb: I can't fault the café."
+    curly = "It\u2019s superb: I can\u2019t fault the cafe\u0301."
+    one, other = clf.predict([straight, curly])
+    assert one == other
+
+
+def test_the_answer_is_that_of_the_plain_model_on_keras_ids(clf):
+    text = CLEAR[0][0]
+    model = zoo.imdb_bilstm_attention()
+    ids = keras.utils.pad_sequences([clf.tokenizer.encode(text)], 50)  # pads left
+    p = float(model.predict(ids, verbose=0)[0, 0])
+    assert clf.predict([text])[0].probabilities["positive"] == pytest.approx(
+        p, abs=1e-5
+    )
+
+
+def test_another_number_of_classes_keeps_the_body_and_says_so():
+    with pytest.warns(UserWarning, match="head .* for 5 classes is new"):
+        model = zoo.imdb_bilstm_attention(num_classes=5)
+    trained_model = zoo.imdb_bilstm_attention()
+    assert model.predict(IDS, verbose=0).shape == (2, 5)
+    np.testing.assert_array_equal(
+        model.get_layer("embedding").get_weights()[0],
+        trained_model.get_layer("embedding").get_weights()[0],
+    )
+
+
+@trained
+def test_shipped_weights_still_give_their_first_numbers(entry, name, trained):
+    """Pinned by hand from the run that made the file; see the card."""
+    pinned = json.loads(
+        (pathlib.Path(__file__).parent / "pinned.json").read_text(encoding="utf-8")
+    )[entry.name]
+    clf = zoo.load(entry.name)
+    texts, want = list(pinned), list(pinned.values())
+    got = [p.probabilities["positive"] for p in clf.predict(texts)]
+    np.testing.assert_allclose(got, want, atol=2e-3)
+
+
+# ---- writing and checking
+
+
+def test_half_files_are_small_and_read_back(tmp_path):
+    model = sentiment.imdb_bilstm_attention(**{**SMALL, "vocabulary_size": 5000})
+    model.compile("adam", "binary_crossentropy", jit_compile=False)
+    model.train_on_batch(IDS, np.array([[1.0], [0.0]]))
+    weights.save_half(model, tmp_path / "half.weights.h5")
+    model.save_weights(tmp_path / "full.weights.h5")
+    sizes = [(tmp_path / f"{n}.weights.h5").stat().st_size for n in ("half", "full")]
+    assert sizes[0] < 0.5 * sizes[1]
+    again = sentiment.imdb_bilstm_attention(**{**SMALL, "vocabulary_size": 5000})
+    weights.load_file(again, tmp_path / "half.weights.h5")
+    for one, other in zip(model.get_weights(), again.get_weights(), strict=True):
+        assert other.dtype == np.float32
+        np.testing.assert_array_equal(other, one.astype("float16").astype("float32"))
+    with h5py.File(tmp_path / "half.weights.h5") as file:
+        assert "optimizer" not in file
+
+
+def test_a_damaged_or_missing_file_is_refused_by_name(tmp_path, monkeypatch):
+    entry = registry.find("imdb_bilstm_attention")
+    broken = dataclasses.replace(entry.weights["imdb"], sha256="0" * 64)
+    monkeypatch.setitem(entry.weights, "imdb", broken)
+    with pytest.raises(ValueError, match=r"weights\.h5' is damaged or not ours"):
+        zoo.imdb_bilstm_attention()
+    gone = dataclasses.replace(entry.weights["imdb"], file="gone.weights.h5")
+    monkeypatch.setitem(entry.weights, "imdb", gone)
+    with pytest.raises(FileNotFoundError, match=r"gone\.weights\.h5' is missing"):
+        zoo.imdb_bilstm_attention()
+
+
+def test_a_pickle_is_not_read(tmp_path):
+    import pickle
+
+    path = tmp_path / "evil.weights.h5"
+    path.write_bytes(pickle.dumps({"a": 1}))
+    with pytest.raises(ValueError, match="do not fit"):
+        sentiment.imdb_bilstm(**{**SMALL, "weights": str(path)})
+
+
+def test_keras_files_with_foreign_code_are_refused(tmp_path):
+    ids = keras.Input((None,), dtype="int32")
+    model = keras.Model(ids, keras.layers.Lambda(lambda x: x * 2)(ids))
+    model.save(tmp_path / "model.keras")
+    Tokenizer.from_words(["a"]).save(tmp_path / "tokenizer.json")
+    config = {"pipeline": "sentiment", "name": "x", "labels": ["a", "b"], "maxlen": 5}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"model\.keras' cannot be loaded"):
+        zoo.load(tmp_path)
