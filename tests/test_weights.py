@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import zoo
+from training.evaluate import evaluate_source
 from zoo import registry, sentiment, weights
 from zoo.text import Tokenizer
 
 SMALL = {"weights": None, "vocabulary_size": 41, "embedding_dim": 7, "lstm_units": 5}
+TEST_REVIEWS = pathlib.Path(__file__).parents[2] / "shared/data/imdb/test.tsv.gz"
 IDS = np.array([[1, 14, 22, 16, 3], [1, 9, 0, 0, 0]])
 TRAINED = [
     (entry, name, trained)
@@ -127,16 +129,14 @@ def test_another_number_of_classes_keeps_the_body_and_says_so():
     )
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(not TEST_REVIEWS.is_file(), reason="the IMDB files are absent")
 @trained
-def test_shipped_weights_still_give_their_first_numbers(entry, name, trained):
-    """Pinned by hand from the run that made the file; see the card."""
-    pinned = json.loads(
-        (pathlib.Path(__file__).parent / "pinned.json").read_text(encoding="utf-8")
-    )[entry.name]
-    clf = zoo.load(entry.name)
-    texts, want = list(pinned), list(pinned.values())
-    got = [p.probabilities["positive"] for p in clf.predict(texts)]
-    np.testing.assert_allclose(got, want, atol=2e-3)
+def test_evaluation_gives_the_number_in_the_registry(entry, name, trained):
+    clf = zoo.load(entry.name, weights=name)
+    measured = evaluate_source(clf, str(TEST_REVIEWS), "2", "1")
+    assert measured["texts"] == 25_000
+    assert trained.metric.startswith(f"{measured['accuracy']:.2%}")
 
 
 # ---- writing and checking

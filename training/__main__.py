@@ -4,7 +4,7 @@ import sys
 
 from training.command import main
 
-COMMANDS = ("compare", "pretrain", "evaluate")
+COMMANDS = ("compare", "evaluate")
 
 if __name__ == "__main__":
     words = sys.argv[1:]

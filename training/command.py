@@ -57,7 +57,6 @@ def _parser():
         _train,
         _evaluate,
         _compare,
-        _pretrain,
         _demo,
     ):
         add(commands)
@@ -117,12 +116,6 @@ def _compare(commands):
     configs.add_options(parser, configs.SentimentConfig, leave_out=leave_out)
     parser.add_argument("--out", default="runs/compare", metavar="STR")
     _add_json(parser)
-
-
-def _pretrain(commands):
-    help = "pretrain word vectors and LSTM as a language model of unlabelled texts"
-    parser = _command(commands, "pretrain", run_pretrain, help)
-    configs.add_options(parser, configs.PretrainingConfig)
 
 
 def _demo(commands):
@@ -252,15 +245,6 @@ def run_compare(options):
         _print_json(rows)
     else:
         print(table(rows), end="")
-
-
-def run_pretrain(options):
-    """Pretrains an encoder; prints where it is."""
-    config = configs.from_options(configs.PretrainingConfig, options)
-    from training.pretraining import pretrain
-
-    pretrain(config)
-    print(f"Start a training from it with --pretrained {config.out}")
 
 
 def run_demo(options):

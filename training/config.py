@@ -8,8 +8,13 @@ import argparse
 import dataclasses
 
 MODELS = ("imdb_bilstm_attention", "imdb_bilstm")
-_BODY = ("vocabulary", "vocabulary_size", "embedding_dim", "lstm_units")
-FIXED = {"weights": (*_BODY, "attention_units"), "pretrained": _BODY}
+FIXED_BY_WEIGHTS = (
+    "vocabulary",
+    "vocabulary_size",
+    "embedding_dim",
+    "lstm_units",
+    "attention_units",
+)
 
 
 def option(default, help, least=None, most=None):
@@ -51,9 +56,6 @@ class SentimentConfig:
         None,
         "start from a trained model: a name of its weights in the zoo (imdb), or the "
         "folder of a run",
-    )
-    pretrained: str | None = option(
-        None, "start from the word vectors and LSTM in the folder of a pretraining run"
     )
     vocabulary: str | None = option(
         None,
@@ -102,17 +104,12 @@ class SentimentConfig:
                 "`attention_units` has no effect on imdb_bilstm, which has no "
                 "attention. Leave it out, or train imdb_bilstm_attention."
             )
-        if self.weights and self.pretrained:
+        fixed = [name for name in FIXED_BY_WEIGHTS if getattr(self, name) is not None]
+        if self.weights and fixed:
             raise ValueError(
-                "`weights` and `pretrained` both say where to start from. Give one."
+                f"`weights` decide {', '.join(fixed)} already. Leave them out, or "
+                "start without `weights`."
             )
-        for start in ("weights", "pretrained"):
-            fixed = [size for size in FIXED[start] if getattr(self, size) is not None]
-            if getattr(self, start) and fixed:
-                raise ValueError(
-                    f"`{start}` decides {', '.join(fixed)} already. Leave them out, or "
-                    f"start without `{start}`."
-                )
         check_vocabulary(self.vocabulary, self.data)
 
     @property
@@ -121,38 +118,6 @@ class SentimentConfig:
         names = ("embedding_dim", "lstm_units", "attention_units", "dropout")
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
-
-
-@dataclasses.dataclass(frozen=True)
-class PretrainingConfig:
-    """What `training.pretraining.pretrain` takes."""
-
-    out: str
-    data: str = option("tfds", "labelled texts, as for training; labels are not used")
-    text_column: str = option("text", "column of the texts, by name or position from 1")
-    label_column: str = option("label", "column of the labels, by name or position")
-    data_dir: str | None = option(None, "folder of the tfds data sets [tfds's own]")
-    label_names: str | None = option(None, "class names, as for training")
-    unlabelled: str | None = option(None, "a .txt or .txt.gz file, one text a line")
-    leave_out: str | None = option(
-        None, "a .csv/.tsv file of test texts that the pretraining must not see"
-    )
-    vocabulary: str | None = option(None, "imdb or own [imdb for tfds and keras]")
-    vocabulary_size: int = option(30_000, "number of ids with a word vector", least=5)
-    embedding_dim: int = option(128, "width of word vectors", least=1)
-    lstm_units: int = option(128, "width of each LSTM direction", least=1)
-    epochs: int = option(3, "passes over the texts", least=1)
-    batch_size: int = option(128, "rows in a step", least=1)
-    length: int = option(200, "ids in a row", least=2)
-    negatives: int = option(1000, "words each true word is told apart from", least=1)
-    learning_rate: float = option(3e-3, "peak; warmed up, then a cosine to 0", least=0)
-    seed: int = option(0, "of weights and order", least=0)
-    resume: bool = option(False, "go on from the last finished epoch of --out")
-
-    def __post_init__(self):
-        for field in dataclasses.fields(self):
-            _check_bounds(field, getattr(self, field.name))
-        check_vocabulary(self.vocabulary, self.data)
 
 
 def check_vocabulary(vocabulary, data):

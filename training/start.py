@@ -70,7 +70,7 @@ def encode(tokenizer, data):
 
 
 def starting_classifier(config, data):
-    """The pipeline to train: new, pretrained, or trained for other texts before."""
+    """The pipeline to train: a new one, or one that was trained before."""
     labels, classes = data.label_names, len(data.label_names)
     if config.weights:
         start = _load_start(config)
@@ -87,11 +87,6 @@ def starting_classifier(config, data):
     model = sentiment.FACTORIES[config.name](
         weights=None, num_classes=classes, **{**sizes, **config.architecture}
     )
-    if config.pretrained:
-        encoder = _pretrained_encoder(config)
-        for name in ("embedding", "bilstm"):
-            layer = encoder.get_layer(name)
-            model.get_layer(name).set_weights(layer.get_weights())
     return SentimentClassifier(model, tokenizer, labels, config.maxlen, config.name)
 
 
@@ -114,28 +109,9 @@ def make_tokenizer(vocabulary, vocabulary_size, data):
 
 def _tokenizer_and_sizes(config, data):
     """The tokenizer, and the sizes of the model that follow from it."""
-    if config.pretrained:
-        encoder = _pretrained_encoder(config)
-        sizes = {
-            "vocabulary_size": encoder.get_layer("embedding").input_dim,
-            "embedding_dim": encoder.get_layer("embedding").output_dim,
-            "lstm_units": encoder.get_layer("bilstm").forward_layer.units,
-        }
-        return Tokenizer.load(pathlib.Path(config.pretrained) / "tokenizer.json"), sizes
     size = config.vocabulary_size or VOCABULARY_SIZE
     tokenizer = make_tokenizer(config.vocabulary, size, data)
     return tokenizer, {"vocabulary_size": min(size, tokenizer.vocabulary_size)}
-
-
-def _pretrained_encoder(config):
-    path = pathlib.Path(config.pretrained) / "encoder.keras"
-    if not path.is_file():
-        raise ValueError(
-            "`pretrained` must be the folder of a finished pretraining run, with "
-            f"encoder.keras in it. Received: '{config.pretrained}'. Make one by "
-            "attention-zoo pretrain."
-        )
-    return keras.saving.load_model(path, compile=False)
 
 
 # ---- going on from a trained model

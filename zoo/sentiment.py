@@ -67,7 +67,7 @@ def imdb_bilstm_attention(
     architecture = _arguments(locals())
 
     def build(architecture, activation, name):
-        ids, states = bilstm_encoder(architecture, return_sequences=True)
+        ids, states = _bilstm_states(architecture, return_sequences=True)
         pool = BahdanauAttention(
             architecture["attention_units"], use_bias=True, name="attention"
         )
@@ -125,7 +125,7 @@ def imdb_bilstm(
     architecture = _arguments(locals())
 
     def build(architecture, activation, name):
-        ids, states = bilstm_encoder(architecture, return_sequences=False)
+        ids, states = _bilstm_states(architecture, return_sequences=False)
         return _classifier(ids, states, architecture, activation, name)
 
     return _with_weights(
@@ -142,17 +142,8 @@ FACTORIES = {
 # ---- the graph
 
 
-def bilstm_encoder(architecture, return_sequences=True):
-    """The part that both models share: ids to the states of a bidirectional LSTM.
-
-    Args:
-        architecture: The arguments of a factory, a dictionary.
-        return_sequences: Whether to return every state, or the last of each direction.
-
-    Returns:
-        `(ids, states)`, symbolic: ids (B, S), states (B, S, 2 * lstm_units) or
-        (B, 2 * lstm_units), forward then backward.
-    """
+def _bilstm_states(architecture, return_sequences):
+    """Ids (B, S) -> states (B, S, 2 x units), or the last ones (B, 2 x units)."""
     ids = keras.Input((None,), dtype="int32", name="ids")
     known = ops.where(ids < architecture["vocabulary_size"], ids, UNKNOWN_ID)
     vectors = keras.layers.Embedding(
