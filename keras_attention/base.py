@@ -3,6 +3,18 @@
 import keras
 from keras import ops
 
+from keras_attention.arguments import (
+    FULL,
+    POOLING,
+    STEP,
+    call_form,
+    key_padding,
+    output_shapes,
+    pair_mask,
+    query_padding,
+    refuse_plain_mask,
+    static_shape,
+)
 from keras_attention.functional import weighted_sum
 from keras_attention.masking import (
     as_boolean_mask,
@@ -10,8 +22,6 @@ from keras_attention.masking import (
     combine_masks,
     masked_softmax,
 )
-
-POOLING, STEP, FULL = "pooling", "step", "full"
 
 
 class ScoredAttention(keras.layers.Layer):
@@ -52,7 +62,7 @@ class ScoredAttention(keras.layers.Layer):
 
     def build(self, query_shape, value_shape=None, key_shape=None):
         """Checks the shapes; a subclass with weights makes them after this."""
-        _call_form(query_shape, value_shape, key_shape)
+        call_form(query_shape, value_shape, key_shape)
         self.built = True
 
     # ---- what a mechanism decides
@@ -88,14 +98,14 @@ class ScoredAttention(keras.layers.Layer):
         return_attention_scores=None,
         training=None,
     ):
-        form = _call_form(_shape(query), _shape(value), _shape(key))
+        form = call_form(static_shape(query), static_shape(value), static_shape(key))
         if form == POOLING:
             query, value = None, query
             key_masks = [mask, query_mask, value_mask, key_mask]
             query_mask = None
         else:
             key_masks = [value_mask, key_mask]
-            _refuse_plain_mask(mask)
+            refuse_plain_mask(mask)
         if form == STEP:
             query = ops.expand_dims(query, 1)  # (B, 1, D)
         if use_causal_mask and form != FULL:
@@ -105,9 +115,9 @@ class ScoredAttention(keras.layers.Layer):
             )
         key = value if key is None else key
         may_attend = combine_masks(
-            _query_padding(query_mask, query),
-            *(_key_padding(m, key) for m in key_masks),
-            _checked_attention_mask(attention_mask, query, key),
+            query_padding(query_mask, query),
+            *(key_padding(m, key) for m in key_masks),
+            pair_mask(attention_mask, query, key),
             causal_mask(ops.shape(query)[1], ops.shape(key)[1])
             if use_causal_mask
             else None,
@@ -173,14 +183,14 @@ class ScoredAttention(keras.layers.Layer):
         return None
 
     def compute_output_shape(self, query_shape, value_shape=None, key_shape=None):
-        context, weights = _output_shapes(query_shape, value_shape)
+        context, weights = output_shapes(query_shape, value_shape)
         return (context, weights) if self.return_attention_scores else context
 
     def compute_output_spec(
         self, query, value=None, key=None, return_attention_scores=None, **kwargs
     ):
-        _call_form(_shape(query), _shape(value), _shape(key))
-        context, weights = _output_shapes(_shape(query), _shape(value))
+        call_form(static_shape(query), static_shape(value), static_shape(key))
+        context, weights = output_shapes(static_shape(query), static_shape(value))
         context = keras.KerasTensor(context, dtype=self.compute_dtype)
         weights = keras.KerasTensor(weights, dtype=self.score_dtype)
         if self._wants_scores(return_attention_scores):
@@ -205,107 +215,3 @@ class CarryMask(keras.layers.Layer):
 
     def call(self, inputs, mask=None):
         return inputs
-
-
-def _shape(tensor):
-    """The static shape; of a list of tensors, a list of shapes; of None, None."""
-    if isinstance(tensor, list | tuple):
-        return [_shape(t) for t in tensor]
-    return None if tensor is None else tuple(tensor.shape)
-
-
-def _call_form(query_shape, value_shape, key_shape):
-    """Which of the three forms a call has, or an error that names them."""
-    if query_shape and isinstance(query_shape[0], list | tuple):
-        raise ValueError(
-            "The inputs are separate arguments here: layer(query, value, key). "
-            f"Received: a list of {len(query_shape)} tensors as the first argument, "
-            "the form of keras.layers.Attention. Write layer(*inputs)."
-        )
-    named = {"query": query_shape, "value": value_shape, "key": key_shape}
-    query, value, key = (None if s is None else len(s) for s in named.values())
-    if (query, value, key) == (3, None, None):
-        return POOLING
-    if query in (2, 3) and value == 3 and key in (None, 3):
-        return STEP if query == 2 else FULL
-    shapes = ", ".join(f"{name} {_shape_text(s)}" for name, s in named.items())
-    raise ValueError(
-        "An attention layer takes states (batch, S, width) to pool; or a query (batch, "
-        "width) or (batch, T, width) and a value (batch, S, width), with a key (batch, "
-        f"S, width) if it differs. Received: {shapes}."
-    )
-
-
-def _output_shapes(query_shape, value_shape):
-    """Shapes of (context, weights) for the shapes of a call."""
-    query_shape = tuple(query_shape)
-    if value_shape is None:
-        batch, length, width = query_shape
-        return (batch, width), (batch, length, 1)
-    batch, length, width = value_shape
-    if len(query_shape) == 2:
-        return (query_shape[0], width), (query_shape[0], length, 1)
-    return (*query_shape[:2], width), (*query_shape[:2], length)
-
-
-def _query_padding(mask, query):
-    """A padding mask of the queries, (B, T) or (B,) for one step -> (B, T, 1)."""
-    if mask is None:
-        return None
-    mask = as_boolean_mask(mask, "query_mask")
-    if len(mask.shape) == 1 and query.shape[1] == 1:
-        mask = mask[:, None]
-    _check_mask_shape("query_mask", mask, (query.shape[0], query.shape[1]))
-    return mask[:, :, None]
-
-
-def _key_padding(mask, key):
-    """A padding mask of the keys, (B, S) -> (B, 1, S)."""
-    if mask is None:
-        return None
-    mask = as_boolean_mask(mask, "value_mask")
-    _check_mask_shape("value_mask", mask, (key.shape[0], key.shape[1]))
-    return mask[:, None, :]
-
-
-def _checked_attention_mask(mask, query, key):
-    """An attention mask (B, T, S), 1s broadcast; other shapes are refused."""
-    if mask is None:
-        return None
-    mask = as_boolean_mask(mask, "attention_mask")
-    length = 1 if query is None else query.shape[1]
-    _check_mask_shape(
-        "attention_mask", mask, (key.shape[0], length, key.shape[1]), broadcast=True
-    )
-    return mask
-
-
-def _check_mask_shape(name, mask, expected, broadcast=False):
-    """Refuses a mask by its rank or a known dimension; never guesses from sizes."""
-    allowed = (1, None) if broadcast else (None,)
-    fits = len(mask.shape) == len(expected) and all(
-        got == want or want is None or got in allowed
-        for got, want in zip(mask.shape, expected, strict=True)
-    )
-    if not fits:
-        raise ValueError(
-            f"`{name}` must have the shape {_shape_text(expected)}"
-            f"{', 1s to broadcast' if broadcast else ''}. Received: "
-            f"{_shape_text(mask.shape)}. A padding mask (batch, S) goes into "
-            "`value_mask`; a mask for each query (batch, T, S) into `attention_mask`."
-        )
-
-
-def _shape_text(shape):
-    if shape is None:
-        return "None"
-    return "(" + ", ".join("?" if size is None else str(size) for size in shape) + ")"
-
-
-def _refuse_plain_mask(mask):
-    if mask is not None:
-        raise ValueError(
-            "`mask` is the padding mask of the states that are pooled, layer(states, "
-            "mask=...). Received: `mask` in a call with a value. Name whose mask it "
-            "is: `query_mask`, `value_mask` or `attention_mask`."
-        )

@@ -506,6 +506,10 @@ def test_calls_of_another_form_are_refused(case):
         layer(normal(B, DQ))
     with pytest.raises(ValueError, match="Received: query"):
         layer(normal(B, T, DQ), key=normal(B, S, DK))
+    with pytest.raises(ValueError, match="must be of one batch"):
+        layer(normal(B + 1, DQ), normal(B, S, DV))
+    with pytest.raises(ValueError, match="as many keys as values"):
+        layer(normal(B, T, DQ), normal(B, S, DV), normal(B, S + 1, DK))
     with pytest.raises(ValueError, match="order of queries"):
         layer(normal(B, S, DV), use_causal_mask=True)
 

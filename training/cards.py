@@ -37,7 +37,7 @@ A text classifier for {" / ".join(clf.labels)}, trained on `{config.data}`.
 |---|---|---|---|
 {chr(10).join(rows) or "| none was held out | | | |"}
 
-The best of {config.epochs} epochs by validation accuracy is number \
+The best of {metrics["epochs"]} epochs by validation accuracy is number \
 {metrics["best_epoch"]}; the test split, where there is one, was evaluated once.
 
 - Training texts: {metrics["train_texts"]:,}; validation fraction: \

@@ -23,7 +23,7 @@ def main(words=None):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # what a terminal cannot show
-    options = _parser().parse_args(words)
+    options = build_parser().parse_args(words)
     try:
         options.run(options)
         sys.stdout.flush()
@@ -43,7 +43,8 @@ def main(words=None):
 # ---- what the words mean
 
 
-def _parser():
+def build_parser():
+    """The parser of the whole command line."""
     parser = argparse.ArgumentParser(
         prog="attention-zoo",
         description="Trained attention models for Keras 3: use them, look at what "

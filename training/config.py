@@ -52,6 +52,11 @@ class SentimentConfig:
         "more texts, without labels: a .txt or .txt.gz file with one a line, a folder, "
         "or tfds; a teacher learned from the labelled ones labels them",
     )
+    taught_epochs: int = option(
+        1,
+        "with `unlabelled`: how many of the epochs, the first ones, learn from them",
+        least=1,
+    )
     weights: str | None = option(
         None,
         "start from a trained model: a name of its weights in the zoo (imdb), or the "
@@ -65,18 +70,20 @@ class SentimentConfig:
     vocabulary_size: int | None = option(
         None, "number of ids that have a word vector [30000]", least=5
     )
-    epochs: int = option(4, "passes over the training texts", least=1)
+    epochs: int | None = option(
+        None, "passes over the training texts [what 1,000 steps take: 4 to 40]", least=1
+    )
     batch_size: int = option(64, "texts in a step", least=1)
     maxlen: int = option(400, "ids a text is cut to; its end is kept", least=2)
-    learning_rate: float = option(1e-3, "peak; warmed up, then a cosine to 0", least=0)
+    learning_rate: float = option(2e-3, "peak; warmed up, then a cosine to 0", least=0)
     embedding_dim: int | None = option(None, "width of word vectors [128]", least=1)
-    lstm_units: int | None = option(None, "width of each LSTM direction [128]", least=1)
+    lstm_units: int | None = option(None, "width of each LSTM direction [64]", least=1)
     attention_units: int | None = option(None, "width of the attention [64]", least=1)
     dropout: float | None = option(
-        None, "of word vectors and before the head [0.5]", least=0, most=0.99
+        None, "of word vectors and before the head [0.3]", least=0, most=0.99
     )
     word_dropout: float = option(
-        0.1, "fraction of words hidden as unknown in training", least=0, most=0.99
+        0.05, "fraction of words hidden as unknown in training", least=0, most=0.99
     )
     label_smoothing: float = option(0.05, "moves targets to the middle", 0, 0.99)
     average: float = option(
@@ -99,6 +106,11 @@ class SentimentConfig:
             )
         for field in dataclasses.fields(self):
             _check_bounds(field, getattr(self, field.name))
+        if self.unlabelled and self.epochs and self.taught_epochs > self.epochs:
+            raise ValueError(
+                "`taught_epochs` are the first of `epochs`, so at most as many. "
+                f"Received: {self.taught_epochs} of {self.epochs}."
+            )
         if self.name == "imdb_bilstm" and self.attention_units is not None:
             raise ValueError(
                 "`attention_units` has no effect on imdb_bilstm, which has no "

@@ -5,14 +5,17 @@ import time
 
 import keras
 import numpy as np
+from keras import ops
 
 from training import batches, run_folder
 from training.artifacts import write_artifacts
 from training.evaluate import evaluate
 from training.optimization import adam, fit_epoch, reseed
-from training.start import encode, read_data, starting_classifier
+from training.start import encode, read_data, starting_classifier, trained_start
 from training.teacher import teach
 from zoo.files import read_json
+
+USUAL_STEPS = 1_000
 
 
 def train(config, progress=True):
@@ -40,8 +43,9 @@ def train(config, progress=True):
     if finished is not None:
         return finished
     keras.utils.set_random_seed(config.seed)
-    parts = read_data(config)
-    clf = starting_classifier(config, parts.train)
+    start = trained_start(config)
+    parts = read_data(config, start)
+    clf = starting_classifier(config, parts.train, start)
     run = Training(config, folder, clf, parts, progress)
     if checkpoint is not None:
         run.go_on_from(checkpoint)
@@ -50,6 +54,14 @@ def train(config, progress=True):
     write_artifacts(folder, config, clf, parts, metrics, run.history)
     run.checkpoints.remove()
     return metrics
+
+
+@dataclasses.dataclass(frozen=True)
+class Examples:
+    """Token ids, a list of N lists, and what to predict of each: an array (N, ...)."""
+
+    ids: list[list[int]]
+    targets: np.ndarray
 
 
 class Training:
@@ -69,20 +81,23 @@ class Training:
         self.checkpoints = run_folder.Checkpoints(folder)
         self.history = []
         self.best_weights = None
-        self.ids = encode(clf.tokenizer, parts.train)
-        self.targets = targets(parts.train.labels, len(clf.labels))
-        self.teacher_accuracy = None
+        self.labelled = Examples(
+            encode(clf.tokenizer, parts.train),
+            targets(parts.train.labels, len(clf.labels)),
+        )
+        self.taught, self.teacher_accuracy = None, None
         if parts.unlabelled:
-            self.learn_from_a_teacher()
+            self.taught = self.learn_from_a_teacher()
+        self.epochs = config.epochs or usual_epochs(self.steps(self.labelled))
         self.compile()
 
     def learn_from_a_teacher(self):
-        """Adds the unlabelled texts, with the probabilities a teacher gives them."""
+        """The labelled texts, and the others with the probabilities a teacher gives."""
         tokenizer, parts = self.clf.tokenizer, self.parts
         more = [e.ids for e in tokenizer.encode_batch(parts.unlabelled)]
         held_out = [] if parts.validation is None else [parts.validation]
-        taught, *checks = teach(
-            self.ids,
+        given, *checks = teach(
+            self.labelled.ids,
             parts.train.labels,
             len(self.clf.labels),
             [more, *(encode(tokenizer, part) for part in held_out)],
@@ -90,16 +105,21 @@ class Training:
         for part, probabilities in zip(held_out, checks, strict=True):
             right = probabilities.argmax(axis=1) == part.labels
             self.teacher_accuracy = float(right.mean())
-        self.ids = self.ids + more
-        taught = taught[:, 1:] if len(self.clf.labels) == 2 else taught
-        self.targets = np.concatenate([self.targets, taught]).astype("float32")
+        given = given[:, 1:] if len(self.clf.labels) == 2 else given
+        return Examples(
+            self.labelled.ids + more,
+            np.concatenate([self.labelled.targets, given]).astype("float32"),
+        )
+
+    def examples(self, epoch):
+        """What an epoch learns from: with a teacher, the first ones from all texts."""
+        taught = self.taught is not None and epoch < self.config.taught_epochs
+        return self.taught if taught else self.labelled
 
     def compile(self):
         """Adam, warmed up and then along a cosine to 0, on the cross-entropy."""
-        config = self.config
-        lengths = [min(len(row), config.maxlen) for row in self.ids]
-        steps = len(batches.plan(lengths, config.batch_size, np.random.default_rng(0)))
-        losses = keras.losses
+        config, losses = self.config, keras.losses
+        steps = [self.steps(self.examples(epoch)) for epoch in range(self.epochs)]
         kind = (
             losses.BinaryCrossentropy
             if len(self.clf.labels) == 2
@@ -109,13 +129,19 @@ class Training:
         self.clf.model.compile(
             adam(
                 config.learning_rate,
-                steps=config.epochs * steps,
-                average_over=config.average * steps,
+                steps=sum(steps),
+                average_over=config.average * steps[-1],
             ),
             kind(label_smoothing=config.label_smoothing),
-            metrics=["accuracy"],
+            metrics=[keras.metrics.MeanMetricWrapper(right, name="accuracy")],
             jit_compile=False,
         )
+
+    def steps(self, examples):
+        """Number of steps of an epoch."""
+        lengths = [min(len(row), self.config.maxlen) for row in examples.ids]
+        rng = np.random.default_rng(0)
+        return len(batches.plan(lengths, self.config.batch_size, rng))
 
     def go_on_from(self, checkpoint):
         """Takes up the state after the last finished epoch."""
@@ -128,7 +154,7 @@ class Training:
 
     def finish_epochs(self):
         """Trains the epochs that are left, and takes the best one's weights."""
-        for epoch in range(len(self.history), self.config.epochs):
+        for epoch in range(len(self.history), self.epochs):
             self.train_epoch(epoch)
         self.clf.model.set_weights(self.best_weights)
 
@@ -136,15 +162,16 @@ class Training:
         """One pass over the training texts; writes its row and its checkpoint."""
         config, model, began = self.config, self.clf.model, time.perf_counter()
         reseed(model, config.seed, epoch)
+        examples = self.examples(epoch)
         data = batches.dataset(
-            self.ids,
-            self.targets,
+            examples.ids,
+            examples.targets,
             config.batch_size,
             config.maxlen,
             rng=np.random.default_rng([config.seed, epoch]),
             word_dropout=config.word_dropout,
         )
-        title = f"epoch {epoch + 1}/{config.epochs}"
+        title = f"epoch {epoch + 1}/{self.epochs}"
         logs, last_weights = fit_epoch(model, data, title, self.progress)
         row = {"epoch": epoch + 1, **logs}
         row["seconds"] = time.perf_counter() - began
@@ -186,6 +213,7 @@ class Training:
         return {
             "model": self.config.name,
             "seed": self.config.seed,
+            "epochs": self.epochs,
             "best_epoch": self.best_epoch,
             "validation": self.measure(parts.validation),
             "test": self.measure(parts.test),
@@ -199,6 +227,18 @@ class Training:
     def measure(self, part):
         """`evaluate`, or None for a part that the source does not have."""
         return None if part is None else evaluate(self.clf, part)
+
+
+def usual_epochs(steps):
+    """How many epochs of so many steps to train: few of many texts, many of few."""
+    return min(max(USUAL_STEPS // steps, 4), 40)
+
+
+def right(y_true, y_pred):
+    """Whether target and prediction name the same class; targets may be soft."""
+    if y_true.shape[-1] == 1:
+        return ops.equal(y_true > 0.5, y_pred > 0.5)
+    return ops.equal(ops.argmax(y_true, axis=-1), ops.argmax(y_pred, axis=-1))
 
 
 def targets(labels, num_classes):

@@ -26,12 +26,20 @@ class Parts:
     unlabelled: list[str]
 
 
-def read_data(config):
-    """Reads the source and splits it; texts that are held out leave the training."""
+def read_data(config, start=None):
+    """Reads the source and splits it; texts that are held out leave the training.
+
+    Args:
+        config: The run's config.
+        start: The pipeline to go on from, or None. Where the classes are the same,
+            they come in its order, so that its head fits.
+
+    Returns:
+        `Parts`.
+    """
     splits = load_source(config, config.data)
-    names = _start_labels(config)
-    if names is not None:
-        splits = _in_order_of(names, splits)
+    if start is not None:
+        splits = _in_order_of(start.labels, splits)
     train, validation, test = splits.train, None, splits.test
     if config.test_data:
         test = load_source(config, config.test_data, train.label_names).train
@@ -69,24 +77,43 @@ def encode(tokenizer, data):
     return [encoding.ids for encoding in tokenizer.encode_batch(data.texts)]
 
 
-def starting_classifier(config, data):
-    """The pipeline to train: a new one, or one that was trained before."""
-    labels, classes = data.label_names, len(data.label_names)
-    if config.weights:
-        start = _load_start(config)
-        model = start.model
+def trained_start(config):
+    """The trained pipeline that `weights` names, or None.
+
+    Raises:
+        ValueError: if it is neither a name of the registry nor a folder.
+    """
+    known = registry.find(config.name).weights
+    if not config.weights:
+        return None
+    if config.weights in known:
+        return zoo.load(config.name, weights=config.weights)
+    if not pathlib.Path(config.weights).is_dir():
+        raise ValueError(
+            f"`weights` must be one of {sorted(known)} or the folder of a run. "
+            f"Received: {config.weights!r}."
+        )
+    return zoo.load(config.weights)
+
+
+def starting_classifier(config, data, start=None):
+    """The pipeline to train for the classes of the data: a new one, or `start`."""
+    labels = data.label_names
+    if start is None:
+        tokenizer, size = _tokenizer_and_size(config, data)
+        model = sentiment.FACTORIES[config.name](
+            weights=None,
+            vocabulary_size=size,
+            num_classes=len(labels),
+            **config.architecture,
+        )
+    else:
+        tokenizer, model = start.tokenizer, start.model
         if start.labels != labels:
-            model = sentiment.with_new_head(model, classes)
+            model = sentiment.with_new_head(model, len(labels))
         for layer in model.layers:
             if config.dropout is not None and isinstance(layer, keras.layers.Dropout):
                 layer.rate = config.dropout
-        return SentimentClassifier(
-            model, start.tokenizer, labels, config.maxlen, config.name
-        )
-    tokenizer, sizes = _tokenizer_and_sizes(config, data)
-    model = sentiment.FACTORIES[config.name](
-        weights=None, num_classes=classes, **{**sizes, **config.architecture}
-    )
     return SentimentClassifier(model, tokenizer, labels, config.maxlen, config.name)
 
 
@@ -107,30 +134,11 @@ def make_tokenizer(vocabulary, vocabulary_size, data):
     return Tokenizer.train(data.texts, vocabulary_size)
 
 
-def _tokenizer_and_sizes(config, data):
-    """The tokenizer, and the sizes of the model that follow from it."""
+def _tokenizer_and_size(config, data):
+    """The tokenizer, and the number of ids that get a word vector."""
     size = config.vocabulary_size or VOCABULARY_SIZE
     tokenizer = make_tokenizer(config.vocabulary, size, data)
-    return tokenizer, {"vocabulary_size": min(size, tokenizer.vocabulary_size)}
-
-
-# ---- going on from a trained model
-
-
-def _load_start(config):
-    if config.weights in registry.find(config.name).weights:
-        return zoo.load(config.name, weights=config.weights)
-    if not pathlib.Path(config.weights).is_dir():
-        raise ValueError(
-            f"`weights` must be one of {sorted(registry.find(config.name).weights)} or "
-            f"the folder of a run. Received: {config.weights!r}."
-        )
-    return zoo.load(config.weights)
-
-
-def _start_labels(config):
-    """The class names of the model to go on from, or None."""
-    return _load_start(config).labels if config.weights else None
+    return tokenizer, min(size, tokenizer.vocabulary_size)
 
 
 def _in_order_of(names, splits):

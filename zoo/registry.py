@@ -2,6 +2,7 @@
 
 import dataclasses
 import difflib
+import io
 import pathlib
 
 WEIGHTS_FOLDER = pathlib.Path(__file__).parent / "weights"
@@ -120,9 +121,9 @@ class ModelTable(list):
     def __repr__(self):
         from rich.console import Console
 
-        console = Console(width=140, record=True, file=open_nowhere())
-        console.print(self.to_rich())
-        return console.export_text().rstrip()
+        text = io.StringIO()
+        Console(width=140, file=text).print(self.to_rich())
+        return text.getvalue().rstrip()
 
     def to_rich(self):
         """The table for a rich console."""
@@ -134,13 +135,6 @@ class ModelTable(list):
         for row in self:
             table.add_row(*(_cell(column, value) for column, value in row.items()))
         return table
-
-
-def open_nowhere():
-    """A text file that keeps nothing."""
-    import io
-
-    return io.StringIO()
 
 
 def _cell(column, value):

@@ -1,0 +1,67 @@
+"""The README is true: its Python runs, its commands parse, its table is right."""
+
+import pathlib
+import re
+import shlex
+
+import pytest
+
+import zoo
+from training.command import build_parser
+
+ROOT = pathlib.Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_python_blocks_run_in_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for block in blocks("python"):
+        exec(compile(block, "README.md", "exec"), names)
+    assert names["context"].shape == (None, 128)
+    assert names["attn_weights"].shape == (None, None, 1)
+    assert (tmp_path / "where.png").exists()
+    assert names["explanation"].top(1)[0][0] == "superb"
+
+
+def test_the_commands_parse():
+    lines = [line for block in blocks("console") for line in block.splitlines()]
+    lines += re.findall(r"`((?:attention-zoo|python -m training) [^`]+)`", README)
+    parsed = 0
+    for line in lines:
+        words = shlex.split(line.removeprefix("$ "), comments=True)
+        if words[0] == "attention-zoo":
+            words = words[1:]
+        elif words[:3] == ["python", "-m", "training"]:
+            words = words[3:]
+            words = words if words[0] == "compare" else ["train", *words]
+        else:
+            assert words[0] == "make"
+            continue
+        if {"NAME", "--help"} & set(words):
+            continue
+        build_parser().parse_args(words)
+        parsed += 1
+    assert parsed >= 4
+
+
+@pytest.mark.parametrize("target", ["demo", "test"])
+def test_the_two_commands_are_in_the_makefile(target):
+    assert f"\n{target}:" in (ROOT / "Makefile").read_text()
+
+
+def test_the_table_is_the_registrys():
+    for row in zoo.list_models():
+        line = next(x for x in README.splitlines() if x.startswith(f"| `{row['name']}"))
+        assert row["metric"].split("%")[0] + "%" in line
+        assert f"{row['parameters']:,}" in line
+
+
+def test_links_to_files_lead_somewhere():
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        if "://" not in target:
+            assert (ROOT / target).exists(), target
