@@ -124,7 +124,8 @@ class SentimentClassifier:
         )
         prediction = self._prediction(self._by_class(output)[0], 0)
         cut = self._words_cut(encoding)
-        start = 0 if cut else 1  # where the words begin in the ids that were read
+        # Where the words begin in the ids that were read: the start id is cut first.
+        start = 0 if len(encoding.ids) > self.maxlen else 1
         weights = next(iter(maps.values()))[0, start:, 0]
         read = encoding.offsets[cut:]
         return Explanation(
@@ -168,9 +169,7 @@ class SentimentClassifier:
     # ---- between texts and arrays
 
     def _words_cut(self, encoding):
-        # The start id is cut before any word is.
-        over = len(encoding.ids) - self.maxlen
-        return max(over - 1, 0) if over > 0 else 0
+        return max(len(encoding.tokens) - self.maxlen, 0)
 
     def _batches(self, ids, batch_size):
         """Places of texts of like length, so that little padding is computed."""
