@@ -4,8 +4,6 @@ import dataclasses
 
 from zoo.files import write_text
 
-CAVEAT = "Attention weights show where the model looked, not why it decided."
-
 
 @dataclasses.dataclass(frozen=True)
 class Explanation:

@@ -65,18 +65,27 @@ _IMDB = {
     "data": "IMDB reviews (Maas et al. 2011)",
     "licence": "Apache-2.0",
 }
+_SIZES = {
+    "vocabulary_size": 30_000,
+    "embedding_dim": 128,
+    "lstm_units": 64,
+    "dropout": 0.3,
+    "num_classes": 2,
+}
 
 ENTRIES = (
     Entry(
         name="imdb_bilstm_attention",
         task="sentiment",
-        parameters=0,
+        parameters=3_947_265,
         weights={
             "imdb": TrainedWeights(
                 file="imdb_bilstm_attention.weights.h5",
-                sha256="",
-                architecture={},
-                metric="",
+                sha256=(
+                    "1273cc95c6702e0c09d819663ca1cf43347b850f45046cf756ffe770cffc0dd7"
+                ),
+                architecture={**_SIZES, "attention_units": 64},
+                metric="90.91% of the 25,000 test reviews",
                 **_IMDB,
             )
         },
@@ -89,7 +98,7 @@ ENTRIES = (
             "imdb": TrainedWeights(
                 file="imdb_bilstm.weights.h5",
                 sha256="",
-                architecture={},
+                architecture=_SIZES,
                 metric="",
                 **_IMDB,
             )
