@@ -1,6 +1,7 @@
 """Training runs: whole files, resume without a trace, own data, any classes."""
 
 import csv
+import dataclasses
 import json
 import os
 import pathlib
@@ -20,7 +21,8 @@ from training.artifacts import mean_and_spread
 from training.compare import compare, table
 from training.config import SentimentConfig, from_options
 from training.evaluate import evaluate
-from training.sentiment import targets, train
+from training.sentiment import targets, train, usual_epochs
+from training.start import imdb_tokenizer
 from zoo.text import UNKNOWN_ID
 
 GOOD = ["superb", "great", "lovely", "wonderful"]
@@ -311,6 +313,45 @@ def test_a_test_file_is_measured_once_and_left_out_of_training(reviews, tmp_path
     assert metrics["best_epoch"] == 2, "without validation the last epoch is kept"
 
 
+def test_a_folder_is_a_source(tmp_path):
+    rng = random.Random(2)
+    for part in ("train", "test"):
+        for label, signs in (("neg", BAD), ("pos", GOOD)):
+            folder = tmp_path / "aclImdb" / part / label
+            folder.mkdir(parents=True)
+            for i in range(20):
+                words = [*rng.choices(FILL, k=9), rng.choice(signs), f"{part}{i}"]
+                (folder / f"{i}_1.txt").write_text(" ".join(words), encoding="utf-8")
+    columns = {"text_column": "text", "label_column": "label"}
+    plan = config(tmp_path / "aclImdb", tmp_path / "run", epochs=1, **columns)
+    metrics = train(plan, progress=False)
+    assert metrics["test"]["texts"] == 40
+    assert zoo.load(tmp_path / "run").labels == ("negative", "positive")
+
+
+def test_ids_of_keras_datasets_are_a_source(tmp_path, monkeypatch):
+    texts = ["a superb film", "a dull film"] * 20
+    ids = [e.ids for e in imdb_tokenizer().encode_batch(texts)]
+    rows = np.empty(40, dtype=object)
+    rows[:] = [[*row, 50 + i] for i, row in enumerate(ids)]
+    part = (rows, np.array([1, 0] * 20))
+    monkeypatch.setattr(keras.datasets.imdb, "load_data", lambda: (part, part))
+    columns = {"text_column": "text", "label_column": "label"}
+    plan = config("keras", tmp_path / "run", epochs=1, vocabulary_size=3000, **columns)
+    with pytest.raises(ValueError, match="too few examples"):
+        train(plan, progress=False)  # every training text is a test text: none is left
+    assert not (tmp_path / "run").exists(), "a run that could not begin leaves nothing"
+    other = np.empty(2, dtype=object)
+    other[:] = [[1, 14, 22], [1, 30]]
+    test = (other, np.array([1, 0]))
+    monkeypatch.setattr(keras.datasets.imdb, "load_data", lambda: (part, test))
+    metrics = train(plan, progress=False)
+    assert metrics["train_texts"] == 36 and metrics["test"]["texts"] == 2
+    clf = zoo.load(tmp_path / "run")
+    assert clf.tokenizer.encode("film") == [1, 22], "the ids are those of Keras"
+    assert (tmp_path / "run" / "plots" / "attention-1.png").exists()
+
+
 def test_the_plain_model_trains_and_has_no_attention_file(reviews, tmp_path):
     train(config(reviews, tmp_path / "run", name="imdb_bilstm"), progress=False)
     assert not (tmp_path / "run" / "attention.keras").exists()
@@ -383,6 +424,11 @@ def test_evaluation_is_what_it_says(run):
     assert measured["loss"] == pytest.approx(-np.log(truth).mean(), abs=1e-5)
     with pytest.raises(ValueError, match=r"tells .* apart"):
         evaluate(clf, LabelledTexts(texts, labels, ("no", "yes"), "here"))
+
+
+@pytest.mark.parametrize(("steps", "epochs"), [(8, 40), (50, 20), (352, 4), (1, 40)])
+def test_few_texts_are_passed_over_more_often(steps, epochs):
+    assert usual_epochs(steps) == epochs
 
 
 def test_mean_and_spread():

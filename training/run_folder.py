@@ -62,7 +62,7 @@ class Checkpoints:
 
 
 def open_run(out, config, resume):
-    """Makes the run's folder, or opens the one to resume.
+    """Looks at the run's folder: a new one, or one to resume. Writes nothing.
 
     Args:
         out: The folder.
@@ -86,8 +86,6 @@ def open_run(out, config, resume):
                 f"The folder '{folder}' is not empty and holds no run. Give another "
                 "`out`, or empty it."
             )
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(begun, {"training": config})
         return folder, None, None
     if not resume:
         raise ValueError(
@@ -98,6 +96,13 @@ def open_run(out, config, resume):
     metrics = folder / "metrics.json"
     finished = read_json(metrics) if metrics.exists() else None
     return folder, Checkpoints(folder).latest(), finished
+
+
+def begin(folder, config):
+    """Makes the folder of a run whose data could be read, with its options in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / "config.json").exists():
+        write_json(folder / "config.json", {"training": config})
 
 
 def _check_same_options(folder, before, now):

@@ -47,6 +47,7 @@ def train(config, progress=True):
     parts = read_data(config, start)
     clf = starting_classifier(config, parts.train, start)
     run = Training(config, folder, clf, parts, progress)
+    run_folder.begin(folder, options)
     if checkpoint is not None:
         run.go_on_from(checkpoint)
     run.finish_epochs()
