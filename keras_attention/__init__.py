@@ -8,7 +8,7 @@ from keras_attention import functional, masking
 from keras_attention._version import __version__
 from keras_attention.additive import BahdanauAttention
 from keras_attention.base import ScoredAttention
-from keras_attention.submodel import attention_submodel
+from keras_attention.submodel import attention_submodel, holds_attention
 
 __all__ = [
     "BahdanauAttention",
@@ -16,5 +16,6 @@ __all__ = [
     "__version__",
     "attention_submodel",
     "functional",
+    "holds_attention",
     "masking",
 ]

@@ -1,5 +1,7 @@
 """BahdanauAttention: additive attention with its learned projections."""
 
+import numbers
+
 import keras
 from keras import ops
 
@@ -89,11 +91,13 @@ class BahdanauAttention(ScoredAttention):
             seed=seed,
             **kwargs,
         )
-        if not isinstance(units, int) or isinstance(units, bool) or units < 1:
+        whole = isinstance(units, numbers.Integral) and not isinstance(units, bool)
+        if not whole or units < 1:
             raise ValueError(
-                f"`units` must be an integer of at least 1. Received: {units!r}."
+                "`units`, the width of the hidden layer, must be an integer of at "
+                f"least 1. Received: {units!r}. 32 to 128 are usual."
             )
-        self.units = units
+        self.units = int(units)
         self.use_bias = use_bias
         self.kernel_initializer = keras.initializers.get(kernel_initializer)
         self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)

@@ -72,12 +72,12 @@ def query_padding(mask, query):
     return mask[:, :, None]
 
 
-def key_padding(mask, key):
-    """A padding mask of the keys, (B, S) -> (B, 1, S)."""
+def key_padding(name, mask, key):
+    """A padding mask of the keys, (B, S) -> (B, 1, S); `name` is for errors."""
     if mask is None:
         return None
-    mask = as_boolean_mask(mask, "value_mask")
-    _check_shape("value_mask", mask, (key.shape[0], key.shape[1]))
+    mask = as_boolean_mask(mask, name)
+    _check_shape(name, mask, (key.shape[0], key.shape[1]))
     return mask[:, None, :]
 
 

@@ -50,7 +50,8 @@ class ScoredAttention(keras.layers.Layer):
         super().__init__(**kwargs)
         if not 0 <= dropout < 1:
             raise ValueError(
-                f"`dropout` must be at least 0 and less than 1. Received: {dropout}."
+                f"`dropout` must be at least 0 and less than 1. Received: {dropout}. "
+                "Write 0.1 to drop a tenth of the weights in training."
             )
         self.dropout = dropout
         self.return_attention_scores = return_attention_scores
@@ -101,11 +102,12 @@ class ScoredAttention(keras.layers.Layer):
         form = call_form(static_shape(query), static_shape(value), static_shape(key))
         if form == POOLING:
             query, value = None, query
-            key_masks = [mask, query_mask, value_mask, key_mask]
+            key_masks = {"mask": mask, "query_mask": query_mask}
             query_mask = None
         else:
-            key_masks = [value_mask, key_mask]
+            key_masks = {}
             refuse_plain_mask(mask)
+        key_masks |= {"value_mask": value_mask, "key_mask": key_mask}
         if form == STEP:
             query = ops.expand_dims(query, 1)  # (B, 1, D)
         if use_causal_mask and form != FULL:
@@ -116,7 +118,7 @@ class ScoredAttention(keras.layers.Layer):
         key = value if key is None else key
         may_attend = combine_masks(
             query_padding(query_mask, query),
-            *(key_padding(m, key) for m in key_masks),
+            *(key_padding(name, m, key) for name, m in key_masks.items()),
             pair_mask(attention_mask, query, key),
             causal_mask(ops.shape(query)[1], ops.shape(key)[1])
             if use_causal_mask
@@ -148,8 +150,6 @@ class ScoredAttention(keras.layers.Layer):
         query = None if query is None else self.project_query(self._lift(query))
         scores = self.score(query, self.project_key(self._lift(key)))  # (B, T, S)
         weights = masked_softmax(scores, may_attend)
-        if may_attend is not None and len(weights.shape) == 3:
-            weights = ops.broadcast_to(weights, ops.shape(scores))
         mixing = weights
         if self.dropout > 0 and training:
             mixing = keras.random.dropout(

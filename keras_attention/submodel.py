@@ -1,5 +1,7 @@
 """attention_submodel: the attention of a model that is built, or trained, already."""
 
+import itertools
+
 import keras
 
 from keras_attention.base import CarryMask, ScoredAttention
@@ -65,20 +67,26 @@ def _traced(model):
         graph = keras.Model(model.input, model.output)
     weights, wrappers = {}, {}
 
-    def record(name, tensor):
-        count = sum(1 for known in weights if known.split("#")[0] == name)
-        weights[name if count == 0 else f"{name}#{count}"] = tensor
-
     def call(layer, *args, **kwargs):
         output, found = _call_with_weights(layer, wrappers, *args, **kwargs)
         for name, tensor in found.items():
-            record(name, tensor)
+            weights.setdefault(name, []).append(tensor)
         return output
 
     copy = keras.models.clone_model(
         graph, clone_function=lambda layer: layer, call_function=call
     )
-    return copy.input, copy.output, {k.replace("#", "_"): w for k, w in weights.items()}
+    return copy.input, copy.output, _named(weights)
+
+
+def _named(weights):
+    """{name: [one map a call]} -> {name: map}, later calls under names still free."""
+    named = {name: maps[0] for name, maps in weights.items()}
+    for name, maps in weights.items():
+        for tensor in maps[1:]:
+            numbered = (f"{name}_{i}" for i in itertools.count(1))
+            named[next(n for n in numbered if n not in named)] = tensor
+    return named
 
 
 def _call_with_weights(layer, wrappers, *args, **kwargs):
@@ -127,13 +135,26 @@ def _weights_over_time(wrapper, *args, **kwargs):
 
 
 def holds_attention(model):
-    """Whether any layer of the model, at any depth, is an attention layer."""
-    return any(
-        isinstance(layer, ATTENTION_LAYERS)
-        or (isinstance(layer, keras.Model) and holds_attention(layer))
-        or isinstance(getattr(layer, "layer", None), ATTENTION_LAYERS)
-        for layer in model.layers
-    )
+    """Whether a layer of the model, at any depth, is one `attention_submodel` reads.
+
+    Args:
+        model: A `keras.Model`.
+
+    Example:
+
+    >>> inputs = keras.Input((3,))
+    >>> holds_attention(keras.Model(inputs, keras.layers.Dense(1)(inputs)))
+    False
+    """
+    return any(_is_or_holds_attention(layer) for layer in model.layers)
+
+
+def _is_or_holds_attention(layer):
+    if isinstance(layer, keras.layers.TimeDistributed):
+        layer = layer.layer
+    if isinstance(layer, keras.Model):
+        return holds_attention(layer)
+    return isinstance(layer, ATTENTION_LAYERS)
 
 
 def _has_graph(model):
@@ -143,7 +164,8 @@ def _has_graph(model):
 def _check_graph(model):
     if not isinstance(model, keras.Model):
         raise TypeError(
-            f"`model` must be a keras.Model. Received: {type(model).__name__}."
+            f"`model` must be a keras.Model. Received: {type(model).__name__}. Put a "
+            "layer into one: keras.Model(inputs, layer(inputs))."
         )
     if not _has_graph(model):
         raise TypeError(

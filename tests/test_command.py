@@ -106,12 +106,36 @@ def test_train_and_use_a_model_of_ones_own(capsys, tmp_path):
     out = str(tmp_path / "run")
     words = ["train", "imdb_bilstm_attention", "--data", str(path), "--out", out]
     words += ["--epochs", "1", "--embedding-dim", "4", "--lstm-units", "3"]
-    status, printed, _ = run(capsys, *words)
-    assert status == 0 and f"zoo.load({out!r})" in printed and "epoch 1/1" in printed
+    status, printed, err = run(capsys, *words)
+    assert status == 0 and f"zoo.load({out!r})" in printed
+    assert "epoch 1/1" in err and "epoch" not in printed, "results alone go to stdout"
     status, printed, _ = run(capsys, "predict", "--model", out, "fine day")
     assert status == 0 and printed.split("\t")[0] in ("yes", "no")
     status, _, err = run(capsys, *words)
     assert status == 2 and "Add --resume" in err
+    status, printed, _ = run(capsys, *words, "--resume", "--json")
+    assert status == 0 and json.loads(printed)["out"] == out
+
+
+def test_compare_prints_json_alone_where_a_program_reads(capsys, tmp_path):
+    path = tmp_path / "mine.csv"
+    rows = [("[/yes]", "fine warm day"), ("no", "cold wet night")] * 12
+    lines = [f"{label},{text} {i}" for i, (label, text) in enumerate(rows)]
+    path.write_text("label,text\n" + "\n".join(lines), encoding="utf-8")
+    words = ["compare", "--seeds", "1", "--data", str(path), "--epochs", "1"]
+    words += ["--out", str(tmp_path / "runs"), "--json", "--embedding-dim", "4"]
+    status, out, _ = run(capsys, *words, "--lstm-units", "3")
+    assert status == 0 and [row["runs"] for row in json.loads(out)] == [1, 1]
+    mine = str(tmp_path / "runs" / "imdb_bilstm_attention-0")
+    status, out, _ = run(capsys, "explain", "--model", mine, "fine [b]warm[/b] day")
+    assert status == 0 and "fine [b]warm[/b] day" in out, "nothing is read as markup"
+
+
+def test_lines_end_at_line_feeds_alone(capsys, tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("one\u2028still one\x85and on\ntwo\n", encoding="utf-8")
+    status, out, _ = run(capsys, "predict", "--file", str(path))
+    assert status == 0 and len(out.splitlines()) == 2
 
 
 def test_demo_writes_a_picture_and_a_page(capsys, tmp_path):
@@ -147,7 +171,7 @@ def test_errors_are_one_sentence_on_standard_error(
 def test_a_file_that_is_not_text_is_refused(capsys, tmp_path):
     (tmp_path / "b.txt").write_bytes(b"\xff\xfe\x00bad")
     status, _, err = run(capsys, "predict", "--file", str(tmp_path / "b.txt"))
-    assert status == 2 and "not UTF-8" in err
+    assert status == 2 and "UTF-16" in err
 
 
 def test_python_m_training_is_the_train_command():

@@ -1,19 +1,13 @@
 """The examples, and the validation part taken out of them."""
 
-import doctest
-
 import numpy as np
 import pytest
 
 from training.datasets import (
     LabelledTexts,
     Splits,
-    examples,
-    labels,
     leave_out,
-    split,
     split_validation,
-    text_files,
 )
 
 NAMES = ("negative", "neutral", "positive")
@@ -29,11 +23,6 @@ def data():
 
 def with_texts(texts, labels, names=("a", "b")):
     return LabelledTexts(texts, labels, names, "a test")
-
-
-@pytest.mark.parametrize("module", [examples, labels, split, text_files])
-def test_the_examples_in_the_docs_are_true(module):
-    assert doctest.testmod(module).failed == 0
 
 
 # ---- LabelledTexts and Splits

@@ -2,13 +2,11 @@
 
 import csv
 import gzip
-import pathlib
 
 import pytest
 
 from training import datasets
 
-IMDB = pathlib.Path(__file__).parents[2] / "shared" / "data" / "imdb"
 NAMES = ("negative", "positive")
 # 3 good, 4 bad: distinct counts, and enough of each class
 LABELS = ["good", "bad", "bad", "good", "bad", "good", "bad"]
@@ -123,9 +121,8 @@ def test_names_that_are_digits_are_names_first(save):
     assert data.labels.tolist() == [1, 0, 0]
 
 
-@pytest.mark.skipif(not IMDB.is_dir(), reason="the IMDB files are not here")
-def test_the_imdb_export_is_read_whole():
-    data = load(IMDB / "train.tsv.gz", text_column="2", label_column="1")
+def test_the_imdb_export_is_read_whole(imdb_files):
+    data = load(imdb_files / "train.tsv.gz", text_column="2", label_column="1")
     assert len(data) == 25_000
     assert data.label_names == ("0", "1")
     assert data.labels.sum() == 12_500

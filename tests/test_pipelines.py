@@ -136,6 +136,31 @@ def test_not_a_string_is_named(clf):
         clf.explain(["good"])
 
 
+@pytest.mark.parametrize("batch_size", [0, -1, 2.5, None])
+def test_a_batch_size_that_is_none_is_refused(clf, batch_size):
+    with pytest.raises(ValueError, match="`batch_size` must be an integer"):
+        clf.predict(["the film"], batch_size=batch_size)
+
+
+def test_a_classifier_of_other_labels_or_no_length_is_refused(clf):
+    with pytest.raises(ValueError, match="whose output is 1 wide"):
+        SentimentClassifier(clf.model, clf.tokenizer, ("a", "b", "c"), 6)
+    with pytest.raises(ValueError, match="`maxlen` must be an integer"):
+        SentimentClassifier(clf.model, clf.tokenizer, ("a", "b"), 0)
+
+
+def test_a_model_that_does_not_pool_by_one_layer_is_refused():
+    ids = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(20, 8, mask_zero=True)(ids)
+    x = keras.layers.MultiHeadAttention(2, 4)(x, x)
+    x = keras.layers.Dense(1, activation="sigmoid")(x[:, 0])
+    other = SentimentClassifier(
+        keras.Model(ids, x), Tokenizer.from_words(WORDS), ("bad", "good"), 6
+    )
+    with pytest.raises(ValueError, match=r"attention_submodel\(clf\.model\)"):
+        other.explain("the film")
+
+
 def test_a_model_without_attention_cannot_explain():
     plain = classifier(attention=False)
     assert plain.predict(["the film"])[0].label in plain.labels
@@ -153,6 +178,19 @@ def test_a_saved_folder_gives_the_pipeline_back(labels, tmp_path):
     assert again.predict([text]) == clf.predict([text])
     assert again.explain(text) == clf.explain(text)
     assert not list((tmp_path / "mine").glob("tmp.*"))
+
+
+def test_weights_that_are_not_there_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"must be one of \['imdb'\]"):
+        zoo.load("imdb_bilstm_attention", weights="mine.weights.h5")
+    classifier().save(tmp_path)
+    with pytest.raises(ValueError, match="which has its own"):
+        zoo.load(tmp_path, weights="imdb")
+
+
+def test_a_view_for_a_folder_that_is_not_there_is_refused(clf, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"a\.html' cannot be written"):
+        clf.explain("the film").to_html(tmp_path / "no" / "a.html")
 
 
 def test_what_is_not_there_is_refused_by_name(tmp_path):

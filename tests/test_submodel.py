@@ -4,7 +4,7 @@ import keras
 import numpy as np
 import pytest
 
-from keras_attention import BahdanauAttention, attention_submodel
+from keras_attention import BahdanauAttention, attention_submodel, holds_attention
 from tests.contract import normal, to_numpy
 
 IDS = np.array([[5, 7, 9, 0, 0], [3, 4, 6, 8, 2]])
@@ -125,6 +125,17 @@ def test_several_layers_a_layer_called_twice_and_inner_models():
     assert lengths == {"own": 3, "own_1": 5, "inner/shared": 3, "sequence/pool": 5}
 
 
+def test_names_that_collide_keep_their_maps():
+    x, y, z = (keras.Input((None, 8)) for _ in range(3))
+    twice = BahdanauAttention(4, return_attention_scores=False, name="att")
+    other = BahdanauAttention(4, return_attention_scores=False, name="att_1")
+    joined = keras.layers.Concatenate()([twice(x), twice(y), other(z)])
+    data = [normal(2, 3, 8), normal(2, 5, 8), normal(2, 7, 8)]
+    _, weights = check(keras.Model([x, y, z], joined), data)
+    lengths = {name: w.shape[1] for name, w in weights.items()}
+    assert lengths == {"att": 3, "att_1": 7, "att_2": 5}
+
+
 @pytest.mark.parametrize("wrapped", ["layer", "model"])
 def test_inside_time_distributed(wrapped):
     words = keras.Input((None, 8))
@@ -133,6 +144,7 @@ def test_inside_time_distributed(wrapped):
     texts = keras.Input((4, None, 8))
     model = keras.Model(texts, keras.layers.TimeDistributed(inner, name="each")(texts))
     data = normal(2, 4, 5, 8)
+    assert holds_attention(model)
     _, weights = check(model, data)
     assert weights["each/words"].shape == (2, 4, 5, 1)
     alone = to_numpy(layer(data[:, 1], return_attention_scores=True)[1])

@@ -2,19 +2,16 @@
 
 import gzip
 import json
-import pathlib
 import unicodedata
 
 import pytest
 
-from training.imdb_vocabulary import imdb_tokenizer
-from training.start import imdb_tokenizer as shipped_tokenizer
+from training.imdb_vocabulary import tokenizer_of_keras
+from training.start import imdb_tokenizer
 from zoo.text import START_ID, UNKNOWN_ID, Tokenizer
 
-DATA = pathlib.Path(__file__).parents[2] / "shared" / "data" / "imdb"
 WORDS = ["the", "and", "it's", "café", "fine", "br", "great", "plot", "good", "bad"]
 WORDS += ["owner", "you", "a", "b", "c", "film"]
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="the IMDB files are absent")
 
 # The first review of keras.datasets.imdb as its documentation gives it, and its ids.
 DOCUMENTED = "this film was just brilliant,casting,location scenery,story"
@@ -23,7 +20,7 @@ DOCUMENTED_IDS = [1, 14, 22, 16, 43, 530, 973, 1622, 1385, 65]
 
 @pytest.fixture(scope="module")
 def imdb():
-    return shipped_tokenizer()
+    return imdb_tokenizer()
 
 
 @pytest.fixture
@@ -42,24 +39,28 @@ def test_the_shipped_ids_are_those_of_keras(imdb):
     assert imdb.decode(DOCUMENTED_IDS) == DOCUMENTED.replace(",", " ")
 
 
-@needs_data
-def test_the_shipped_tokenizer_is_made_from_keras_word_index(imdb, tmp_path):
-    with gzip.open(DATA / "imdb_word_index.json.gz", "rt", encoding="utf-8") as file:
+def test_the_shipped_tokenizer_is_made_from_keras_word_index(imdb, imdb_files):
+    with gzip.open(
+        imdb_files / "imdb_word_index.json.gz", "rt", encoding="utf-8"
+    ) as file:
         index = json.load(file)
-    made = imdb_tokenizer(index)
+    made = tokenizer_of_keras(index)
     assert made.words == imdb.words
     for word in ("the", "br", "brilliant", "it's", "cliché"):
         assert imdb.encode(word) == [START_ID, index[word] + 3]
 
 
-@needs_data
-def test_raw_reviews_give_the_ids_of_keras(imdb):
+def test_raw_reviews_give_the_ids_of_keras(imdb, imdb_files):
     """Keras's own rule, restated; texts that it mangles are counted, and few."""
-    with gzip.open(DATA / "imdb_word_index.json.gz", "rt", encoding="utf-8") as file:
+    with gzip.open(
+        imdb_files / "imdb_word_index.json.gz", "rt", encoding="utf-8"
+    ) as file:
         index = json.load(file)
     filters = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'
     blanks = str.maketrans(filters, " " * len(filters))
-    with gzip.open(DATA / "train.tsv.gz", "rt", encoding="utf-8", newline="\n") as file:
+    with gzip.open(
+        imdb_files / "train.tsv.gz", "rt", encoding="utf-8", newline="\n"
+    ) as file:
         texts = [line.rstrip("\n").split("\t", 1)[1] for line in file][::5]
     different = 0
     for text, encoding in zip(texts, imdb.encode_batch(texts), strict=True):
@@ -218,4 +219,4 @@ def test_an_item_that_is_not_a_string_is_named(small):
 
 def test_a_word_index_with_gaps_is_refused():
     with pytest.raises(ValueError, match="without gaps"):
-        imdb_tokenizer({"the": 1, "and": 3})
+        tokenizer_of_keras({"the": 1, "and": 3})

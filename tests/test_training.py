@@ -1,7 +1,6 @@
 """Training runs: whole files, resume without a trace, own data, any classes."""
 
 import csv
-import dataclasses
 import json
 import os
 import pathlib
@@ -17,8 +16,7 @@ import pytest
 
 import zoo
 from training import batches, run_folder
-from training.artifacts import mean_and_spread
-from training.compare import compare, table
+from training.compare import compare, mean_and_spread, table
 from training.config import SentimentConfig, from_options
 from training.evaluate import evaluate
 from training.sentiment import targets, train, usual_epochs
@@ -449,11 +447,85 @@ def test_mean_and_spread():
         ({"weights": "imdb"}, "decide embedding_dim, lstm_units already"),
         ({"vocabulary": "mine"}, "'imdb' or 'own'"),
         ({"data": "keras", "vocabulary": "own"}, "gives ids of the vocabulary"),
+        ({"data": "keras", "unlabelled": "x.txt"}, "source 'keras' gives ids"),
+        ({"learning_rate": float("nan")}, "`learning_rate` must be at least 0"),
     ],
 )
 def test_options_that_cannot_be_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         config(options.pop("data", "tfds"), "out", **options)
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"epochs": 3},
+        {"batch_size": 8},
+        {"maxlen": 5},
+        {"learning_rate": 0.005},
+        {"embedding_dim": 7},
+        {"lstm_units": 5},
+        {"attention_units": 3},
+        {"dropout": 0.6},
+        {"word_dropout": 0.5},
+        {"label_smoothing": 0.3},
+        {"average": 0.0},
+        {"validation_fraction": 0.25},
+        {"vocabulary_size": 12},
+        {"seed": 5},
+    ],
+    ids=lambda option: next(iter(option)),
+)
+def test_no_option_does_nothing(reviews, base, tmp_path, option):
+    metrics = train(config(reviews, tmp_path / "run", **option), progress=False)
+    assert metrics["validation"]["loss"] != base["validation"]["loss"]
+
+
+@pytest.fixture(scope="module")
+def base(reviews, tmp_path_factory):
+    """What the run without any of those options reaches."""
+    folder = tmp_path_factory.mktemp("base") / "run"
+    return train(config(reviews, folder), progress=False)
+
+
+def test_training_goes_on_from_the_last_step_not_from_the_average(
+    reviews, base, tmp_path
+):
+    """An average that reaches back a whole epoch slows nothing down."""
+    plan = config(reviews, tmp_path / "run", average=1.0, epochs=6)
+    plain = config(reviews, tmp_path / "plain", average=0.0, epochs=6)
+    slow, fast = (train(p, progress=False) for p in (plan, plain))
+    assert slow["validation"]["accuracy"] >= fast["validation"]["accuracy"] - 0.15
+
+
+def test_a_start_may_have_another_dropout(run, reviews, tmp_path):
+    fresh = dict.fromkeys(("embedding_dim", "lstm_units"))
+    plan = config(
+        reviews, tmp_path / "run", weights=str(run[0]), dropout=0.0, epochs=1, **fresh
+    )
+    train(plan, progress=False)
+    again = config(
+        reviews,
+        tmp_path / "again",
+        weights=str(tmp_path / "run"),
+        dropout=0.7,
+        epochs=1,
+        **fresh,
+    )
+    train(again, progress=False)
+    for folder, rate in (("run", 0.0), ("again", 0.7)):
+        layers = zoo.load(tmp_path / folder).model.layers
+        rates = {x.rate for x in layers if isinstance(x, keras.layers.Dropout)}
+        assert rates == {rate}
+
+
+def test_a_start_of_another_model_is_refused(run, reviews, tmp_path):
+    fresh = dict.fromkeys(("embedding_dim", "lstm_units"))
+    plan = config(
+        reviews, tmp_path / "x", name="imdb_bilstm", weights=str(run[0]), **fresh
+    )
+    with pytest.raises(ValueError, match="must be a run of imdb_bilstm"):
+        train(plan, progress=False)
 
 
 def test_starts_that_are_not_there_are_refused(reviews, tmp_path):

@@ -1,16 +1,15 @@
 """What a finished run leaves in its folder besides its history."""
 
-import dataclasses
 import datetime
+import os
 import platform
 
 import keras
-import numpy as np
 
-from keras_attention import __version__, attention_submodel
-from keras_attention.submodel import holds_attention
+from keras_attention import __version__, attention_submodel, holds_attention
 from training import cards
 from zoo.files import write_by, write_json, write_text
+from zoo.pipelines import SentimentClassifier
 
 EXAMPLES = 3
 
@@ -28,11 +27,10 @@ def write_artifacts(folder, config, clf, parts, metrics, history):
         metrics: What the run reached, a dictionary; versions and date are added.
         history: A list of dictionaries, one an epoch.
     """
-    clf.model = without_optimizer(clf.model)
-    clf.save(folder)
-    options = dataclasses.asdict(config)
-    del options["out"], options["resume"]
-    write_json(folder / "config.json", {**clf.config(), "training": options})
+    clf = SentimentClassifier(
+        without_optimizer(clf.model), clf.tokenizer, clf.labels, clf.maxlen, clf.name
+    )
+    clf.save(folder, training=config.options)
     write_by(folder / "model.weights.h5", clf.model.save_weights)
     plots = folder / "plots"
     plots.mkdir(exist_ok=True)
@@ -64,6 +62,7 @@ def conditions():
             "python": platform.python_version(),
         },
         "backend": keras.backend.backend(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores",
         "date": datetime.date.today().isoformat(),
     }
 
@@ -99,9 +98,3 @@ def _plot_examples(plots, clf, parts):
         explanation = clf.explain(text)
         path = plots / f"attention-{number}.png"
         write_by(path, lambda path, e=explanation: e.plot(path))
-
-
-def mean_and_spread(values):
-    """Mean and sample standard deviation (0 for a single value)."""
-    values = np.asarray(values, "float64")
-    return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0

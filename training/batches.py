@@ -2,27 +2,24 @@
 
 import numpy as np
 
+from zoo.pipelines import cut_and_pad
 from zoo.text import UNKNOWN_ID
 
 CHUNK = 50  # batches that are sorted together: long enough for little padding
 
 
-def plan(lengths, batch_size, rng=None):
-    """Which texts go into which batch.
+def plan(lengths, batch_size, rng):
+    """Which texts go into which batch, in random order, texts of like length together.
 
     Args:
         lengths: Number of ids of each text (N,).
-        batch_size: Texts in a batch; the last of a chunk may be smaller.
-        rng: A NumPy generator that shuffles texts and batches, or None to go from
-            short to long.
+        batch_size: Texts in a batch; the last of a pass may be smaller.
+        rng: A NumPy generator.
 
     Returns:
         A list of integer arrays; every text stands in exactly one.
     """
     lengths = np.asarray(lengths)
-    if rng is None:
-        order = np.argsort(lengths, kind="stable")
-        return [order[i : i + batch_size] for i in range(0, len(order), batch_size)]
     order, batches = rng.permutation(len(lengths)), []
     for start in range(0, len(order), batch_size * CHUNK):
         chunk = order[start : start + batch_size * CHUNK]
@@ -31,36 +28,32 @@ def plan(lengths, batch_size, rng=None):
     return [batches[i] for i in rng.permutation(len(batches))]
 
 
-def cut_and_pad(ids, maxlen):
-    """Lists of ids -> one array (B, S): ends kept, padded by 0 to the longest row."""
-    ids = [row[-maxlen:] for row in ids]
-    array = np.zeros((len(ids), max(1, *(len(row) for row in ids))), "int32")
-    for row, values in zip(array, ids, strict=True):
-        row[: len(values)] = values
-    return array
+def steps_of(count, batch_size):
+    """Number of batches that so many texts make."""
+    return -(-count // batch_size)
 
 
-def dataset(ids, targets, batch_size, maxlen, rng=None, word_dropout=0.0):
+def dataset(ids, targets, batch_size, maxlen, rng, word_dropout=0.0):
     """A tf.data.Dataset of (ids (B, S), targets), one pass.
 
     Args:
         ids: A list of N lists of ids.
         targets: Array (N, ...).
         batch_size, maxlen: Of the batches; rows keep their ends.
-        rng: A NumPy generator, or None for the order of length.
+        rng: A NumPy generator.
         word_dropout: Fraction of the words that are replaced by the unknown word.
     """
     import tensorflow as tf
 
     batches = plan([min(len(row), maxlen) for row in ids], batch_size, rng)
+    noise_seed = rng.integers(2**63)
 
     def generate():
-        noise = None if rng is None else np.random.default_rng(rng.integers(2**63))
+        noise = np.random.default_rng(noise_seed)
         for rows in batches:
             batch = cut_and_pad([ids[i] for i in rows], maxlen)
-            if word_dropout and noise is not None:
-                hidden = noise.random(batch.shape) < word_dropout
-                batch[hidden & (batch > UNKNOWN_ID)] = UNKNOWN_ID
+            hidden = noise.random(batch.shape) < word_dropout
+            batch[hidden & (batch > UNKNOWN_ID)] = UNKNOWN_ID
             yield batch, targets[rows]
 
     signature = (

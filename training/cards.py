@@ -5,8 +5,8 @@ import shlex
 LIMITS = """\
 - Attention weights show where the model looked, not why it decided.
 - A text is cut to {maxlen} ids; its end is kept.
-- It knows the {words:,} words it was trained with, in their lower-cased form; every
-  other word is one unknown word to it.
+- It knows the words of its {ids:,} ids, lower-cased; every other word is one unknown
+  word to it.
 - It has learned the opinions of the texts it was trained on, with their bias, and is
   not fit to judge people."""
 
@@ -37,23 +37,31 @@ A text classifier for {" / ".join(clf.labels)}, trained on `{config.data}`.
 |---|---|---|---|
 {chr(10).join(rows) or "| none was held out | | | |"}
 
-The best of {metrics["epochs"]} epochs by validation accuracy is number \
-{metrics["best_epoch"]}; the test split, where there is one, was evaluated once.
+{_choice(config, metrics)} The test split, where there is one, was evaluated once.
 
 - Training texts: {metrics["train_texts"]:,}; validation fraction: \
 {config.validation_fraction}; seed: {config.seed}
 - Parameters: {metrics["parameters"]:,}; training time: {metrics["seconds"]:.0f} s
 - Made by: `{command_line(config)}`
-- With: {versions}, on {metrics["date"]}
+- With: {versions}; {metrics["machine"]}; {metrics["date"]}
 
 ## Limits
 
-{LIMITS.format(maxlen=clf.maxlen, words=rows_of_embedding)}
+{LIMITS.format(maxlen=clf.maxlen, ids=rows_of_embedding)}
 
 ## Licence
 
 That of the training data applies to what the model has learned from it.
 """
+
+
+def _choice(config, metrics):
+    if not config.validation_fraction:
+        return f"These are the weights after the last of {metrics['epochs']} epochs."
+    return (
+        f"The best of {metrics['epochs']} epochs by validation accuracy is number "
+        f"{metrics['best_epoch']}."
+    )
 
 
 def _metric_row(part, measured):

@@ -8,6 +8,7 @@ import argparse
 import dataclasses
 import json
 import os
+import pathlib
 import sys
 
 from training import config as configs
@@ -18,7 +19,8 @@ DEFAULT_MODEL = "imdb_bilstm_attention"
 def main(words=None):
     """Runs one command; returns the exit status.
 
-    Errors of the user's making are one sentence on standard error and the status 2.
+    Errors of the user's making are one sentence on standard error and the status 2;
+    with ATTENTION_ZOO_TRACEBACK=1 in the environment, a traceback.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if hasattr(sys.stdout, "reconfigure"):
@@ -29,13 +31,13 @@ def main(words=None):
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as head, has what it wanted
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (ValueError, TypeError, OSError, ModuleNotFoundError) as error:
+    except (ValueError, OSError, ModuleNotFoundError) as error:
         if os.environ.get("ATTENTION_ZOO_TRACEBACK"):
             raise
         print(f"attention-zoo: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\nStopped. A training run goes on with --resume.", file=sys.stderr)
+        print("\nStopped.", file=sys.stderr)
         return 130
     return 0
 
@@ -96,16 +98,15 @@ def _train(commands):
         "name", choices=configs.MODELS, metavar="NAME", help="the model"
     )
     configs.add_options(parser, configs.SentimentConfig, leave_out=("name",))
+    _add_json(parser)
 
 
 def _evaluate(commands):
     help = "measure a model on labelled texts: the test part of a source, or a file"
     parser = _command(commands, "evaluate", run_evaluate, help)
     _add_model(parser)
-    parser.add_argument("--data", default="tfds", metavar="SOURCE", help="as for train")
-    parser.add_argument("--text-column", default="text", metavar="STR")
-    parser.add_argument("--label-column", default="label", metavar="STR")
-    parser.add_argument("--data-dir", metavar="STR")
+    only = ("data", "text_column", "label_column", "data_dir")
+    configs.add_options(parser, configs.SentimentConfig, only=only)
     _add_json(parser)
 
 
@@ -204,6 +205,9 @@ def run_train(options):
     from training.sentiment import train
 
     metrics = train(config)
+    if options.json:
+        _print_json({"out": config.out, **metrics})
+        return
     for part in ("validation", "test"):
         if metrics[part]:
             print(f"{part} accuracy: {metrics[part]['accuracy']:.2%}")
@@ -264,18 +268,19 @@ def read_texts(options):
         raise ValueError("Give texts or --file, not both.")
     if options.texts:
         return options.texts
+    from training.datasets.text_files import read_text, split_lines
+
     if options.file:
-        with open(options.file, encoding="utf-8-sig", errors="strict") as file:
-            try:
-                return file.read().splitlines()
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"The file '{options.file}' is not UTF-8 text ({error.reason} at "
-                    f"byte {error.start}). Save it as UTF-8."
-                ) from None
+        return split_lines(read_text(pathlib.Path(options.file)))
     if sys.stdin.isatty():
         print("Type a text a line; end with Ctrl-D.", file=sys.stderr)
-    return sys.stdin.read().removeprefix("\ufeff").splitlines()
+    try:
+        return split_lines(sys.stdin.read().removeprefix("\ufeff"))
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"Standard input is not UTF-8 text ({error.reason}, byte {error.start}). "
+            "Convert it first, for example with iconv."
+        ) from None
 
 
 def show(explanation, top=5):
@@ -283,7 +288,8 @@ def show(explanation, top=5):
     console = _console()
     colour = "green" if explanation.label == "positive" else "red"
     colour = colour if explanation.label in ("positive", "negative") else "cyan"
-    console.print(explanation.summary, style=f"bold {colour}", highlight=False)
+    style = f"bold {colour}"
+    console.print(explanation.summary, style=style, highlight=False, markup=False)
     console.print(explanation.to_terminal())
     words = ", ".join(f"{word} {weight:.3f}" for word, weight in explanation.top(top))
     console.print(f"looked most at: {words or 'nothing'}\n", style="dim", markup=False)

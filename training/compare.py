@@ -3,7 +3,8 @@
 import dataclasses
 import pathlib
 
-from training.artifacts import mean_and_spread
+import numpy as np
+
 from training.config import MODELS
 from training.sentiment import train
 from zoo.files import write_json, write_text
@@ -76,3 +77,9 @@ def table(rows):
             f"| {row['seconds']:.0f} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def mean_and_spread(values):
+    """Mean and sample standard deviation (0 for a single value)."""
+    values = np.asarray(values, "float64")
+    return float(values.mean()), float(values.std(ddof=1)) if len(values) > 1 else 0.0

@@ -111,6 +111,11 @@ class SentimentConfig:
                 "`taught_epochs` are the first of `epochs`, so at most as many. "
                 f"Received: {self.taught_epochs} of {self.epochs}."
             )
+        if self.unlabelled and self.data == "keras":
+            raise ValueError(
+                "The source 'keras' gives ids, and texts without labels cannot be "
+                "compared with ids. Leave `unlabelled` out, or take the source 'tfds'."
+            )
         if self.name == "imdb_bilstm" and self.attention_units is not None:
             raise ValueError(
                 "`attention_units` has no effect on imdb_bilstm, which has no "
@@ -123,6 +128,13 @@ class SentimentConfig:
                 "start without `weights`."
             )
         check_vocabulary(self.vocabulary, self.data)
+
+    @property
+    def options(self):
+        """All that decides the result, as plain types: not where it is written."""
+        options = dataclasses.asdict(self)
+        del options["out"], options["resume"]
+        return options
 
     @property
     def architecture(self):
@@ -149,15 +161,23 @@ def _check_bounds(field, value):
     least, most = field.metadata.get("least"), field.metadata.get("most")
     if value is None or (least is None and most is None):
         return
-    if (least is not None and value < least) or (most is not None and value > most):
+    above = least is None or value >= least  # False for nan
+    if not above or (most is not None and value > most):
         bounds = f"at least {least}" + ("" if most is None else f" and at most {most}")
         raise ValueError(f"`{field.name}` must be {bounds}. Received: {value}.")
 
 
-def add_options(parser, config_class, leave_out=()):
-    """Gives an argparse parser an option for every field of a config class."""
+def add_options(parser, config_class, leave_out=(), only=None):
+    """Gives an argparse parser an option for every field of a config class.
+
+    Args:
+        parser: An `argparse.ArgumentParser`.
+        config_class: A dataclass of this module.
+        leave_out: Names of fields without an option.
+        only: Names of the fields that have one; None is all.
+    """
     for field in dataclasses.fields(config_class):
-        if field.name in leave_out:
+        if field.name in leave_out or (only and field.name not in only):
             continue
         flag = "--" + field.name.replace("_", "-")
         if field.type is bool or field.type == "bool":

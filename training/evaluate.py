@@ -3,6 +3,7 @@
 import numpy as np
 
 from training import datasets
+from training.start import tokenized
 
 
 def evaluate(clf, data, batch_size=128):
@@ -25,10 +26,8 @@ def evaluate(clf, data, batch_size=128):
             f"The model tells {clf.labels} apart. Received: texts labelled "
             f"{data.label_names}. Load the texts with label_names=clf.labels."
         )
-    ids = data.texts
-    if not data.is_tokenized:
-        ids = [encoding.ids for encoding in clf.tokenizer.encode_batch(data.texts)]
-    probabilities = clf.predict_ids(ids, batch_size)
+    data = tokenized(clf.tokenizer, data)
+    probabilities = clf.predict_ids(data.texts, batch_size)
     guesses = probabilities.argmax(axis=1)
     of_truth = probabilities[np.arange(len(data)), data.labels].astype("float64")
     return {

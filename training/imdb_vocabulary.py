@@ -3,10 +3,10 @@
 from zoo.text import Tokenizer
 
 
-def imdb_tokenizer(word_index=None):
+def tokenizer_of_keras(word_index=None):
     """The tokenizer whose ids are those of `keras.datasets.imdb`.
 
-    zoo/weights/imdb.tokenizer.json is `imdb_tokenizer().save(path)`.
+    zoo/weights/imdb.tokenizer.json is `tokenizer_of_keras().save(path)`.
 
     Args:
         word_index: {word: rank from 1}; `keras.datasets.imdb.get_word_index()`, which

@@ -8,7 +8,7 @@ from training.progress import EpochBar
 WARM_UP = 0.05  # fraction of the steps
 
 
-def adam(learning_rate, steps, average_over=0, beta_2=0.999):
+def adam(learning_rate, steps, average_over=0):
     """Adam with gradients clipped at norm 1, warmed up, then along a cosine to 0.
 
     Args:
@@ -16,7 +16,6 @@ def adam(learning_rate, steps, average_over=0, beta_2=0.999):
         steps: Number of steps of the whole run.
         average_over: Number of steps that a moving average of the weights reaches back
             over; Keras puts it in the weights' place when `fit` ends. 0 for none.
-        beta_2: Of Adam.
     """
     warm_up = max(1, int(WARM_UP * steps))
     schedule = keras.optimizers.schedules.CosineDecay(
@@ -28,7 +27,6 @@ def adam(learning_rate, steps, average_over=0, beta_2=0.999):
     averages = average_over > 1
     return keras.optimizers.Adam(
         schedule,
-        beta_2=beta_2,
         global_clipnorm=1.0,
         use_ema=averages,
         ema_momentum=1 - 1 / average_over if averages else 0.99,

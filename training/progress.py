@@ -1,6 +1,7 @@
 """A progress bar for each epoch, with the time left and what was measured so far."""
 
 import keras
+from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -34,6 +35,7 @@ class EpochBar(keras.callbacks.Callback):
             TextColumn("left"),
             TimeRemainingColumn(),
             TextColumn("{task.fields[measures]}"),
+            console=Console(stderr=True),  # standard output is for results
         )
         self.bar.start()
         self.task = self.bar.add_task(self.title, total=self.steps, measures="")

@@ -1,6 +1,7 @@
 """Trains the zoo's sentiment models, or a user's own, from labelled texts."""
 
 import dataclasses
+import sys
 import time
 
 import keras
@@ -11,7 +12,12 @@ from training import batches, run_folder
 from training.artifacts import write_artifacts
 from training.evaluate import evaluate
 from training.optimization import adam, fit_epoch, reseed
-from training.start import encode, read_data, starting_classifier, trained_start
+from training.start import (
+    read_data,
+    starting_classifier,
+    tokenized,
+    trained_start,
+)
 from training.teacher import teach
 from zoo.files import read_json
 
@@ -27,7 +33,7 @@ def train(config, progress=True):
 
     Args:
         config: A `training.config.SentimentConfig`.
-        progress: Whether to show a bar for each epoch.
+        progress: Whether to show a bar for each epoch, on standard error.
 
     Returns:
         The metrics, as in metrics.json: a dictionary.
@@ -35,10 +41,8 @@ def train(config, progress=True):
     Raises:
         ValueError: for data or a folder that cannot be used, by name.
     """
-    options = dataclasses.asdict(config)
-    del options["resume"], options["out"]
     folder, checkpoint, finished = run_folder.open_run(
-        config.out, options, config.resume
+        config.out, config.options, config.resume
     )
     if finished is not None:
         return finished
@@ -47,7 +51,7 @@ def train(config, progress=True):
     parts = read_data(config, start)
     clf = starting_classifier(config, parts.train, start)
     run = Training(config, folder, clf, parts, progress)
-    run_folder.begin(folder, options)
+    run_folder.begin(folder, config.options)
     if checkpoint is not None:
         run.go_on_from(checkpoint)
     run.finish_epochs()
@@ -77,55 +81,63 @@ class Training:
     """
 
     def __init__(self, config, folder, clf, parts, progress=True):
-        self.config, self.folder, self.clf, self.parts = config, folder, clf, parts
+        self.config, self.folder, self.clf = config, folder, clf
         self.progress = progress
         self.checkpoints = run_folder.Checkpoints(folder)
         self.history = []
         self.best_weights = None
+        self.validation = tokenized(clf.tokenizer, parts.validation)
+        self.test = tokenized(clf.tokenizer, parts.test)
+        labelled = tokenized(clf.tokenizer, parts.train)
         self.labelled = Examples(
-            encode(clf.tokenizer, parts.train),
-            targets(parts.train.labels, len(clf.labels)),
+            labelled.texts, targets(labelled.labels, len(clf.labels))
         )
         self.taught, self.teacher_accuracy = None, None
         if parts.unlabelled:
-            self.taught = self.learn_from_a_teacher()
+            more = [e.ids for e in clf.tokenizer.encode_batch(parts.unlabelled)]
+            self.learn_from_a_teacher(labelled, more)
         self.epochs = config.epochs or usual_epochs(self.steps(self.labelled))
         self.compile()
 
-    def learn_from_a_teacher(self):
-        """The labelled texts, and the others with the probabilities a teacher gives."""
-        tokenizer, parts = self.clf.tokenizer, self.parts
-        more = [e.ids for e in tokenizer.encode_batch(parts.unlabelled)]
-        held_out = [] if parts.validation is None else [parts.validation]
+    def learn_from_a_teacher(self, labelled, more):
+        """Takes the unlabelled texts in, with the probabilities a teacher gives."""
+        self.say(f"a teacher labels {len(more):,} texts ...")
+        held_out = [] if self.validation is None else [self.validation]
         given, *checks = teach(
-            self.labelled.ids,
-            parts.train.labels,
+            labelled.texts,
+            labelled.labels,
             len(self.clf.labels),
-            [more, *(encode(tokenizer, part) for part in held_out)],
+            [more, *(part.texts for part in held_out)],
         )
         for part, probabilities in zip(held_out, checks, strict=True):
             right = probabilities.argmax(axis=1) == part.labels
             self.teacher_accuracy = float(right.mean())
         given = given[:, 1:] if len(self.clf.labels) == 2 else given
-        return Examples(
+        self.taught = Examples(
             self.labelled.ids + more,
             np.concatenate([self.labelled.targets, given]).astype("float32"),
         )
+
+    def say(self, line):
+        """Progress goes to standard error: standard output is for results."""
+        if self.progress:
+            print(line, file=sys.stderr)
 
     def examples(self, epoch):
         """What an epoch learns from: with a teacher, the first ones from all texts."""
         taught = self.taught is not None and epoch < self.config.taught_epochs
         return self.taught if taught else self.labelled
 
+    def steps(self, examples):
+        """Number of steps of an epoch."""
+        return batches.steps_of(len(examples.ids), self.config.batch_size)
+
     def compile(self):
         """Adam, warmed up and then along a cosine to 0, on the cross-entropy."""
         config, losses = self.config, keras.losses
         steps = [self.steps(self.examples(epoch)) for epoch in range(self.epochs)]
-        kind = (
-            losses.BinaryCrossentropy
-            if len(self.clf.labels) == 2
-            else losses.CategoricalCrossentropy
-        )
+        two = len(self.clf.labels) == 2
+        loss = losses.BinaryCrossentropy if two else losses.CategoricalCrossentropy
         # XLA is several times slower than TensorFlow's own kernels for LSTMs on a CPU.
         self.clf.model.compile(
             adam(
@@ -133,16 +145,10 @@ class Training:
                 steps=sum(steps),
                 average_over=config.average * steps[-1],
             ),
-            kind(label_smoothing=config.label_smoothing),
+            loss(label_smoothing=config.label_smoothing),
             metrics=[keras.metrics.MeanMetricWrapper(right, name="accuracy")],
             jit_compile=False,
         )
-
-    def steps(self, examples):
-        """Number of steps of an epoch."""
-        lengths = [min(len(row), self.config.maxlen) for row in examples.ids]
-        rng = np.random.default_rng(0)
-        return len(batches.plan(lengths, self.config.batch_size, rng))
 
     def go_on_from(self, checkpoint):
         """Takes up the state after the last finished epoch."""
@@ -155,6 +161,8 @@ class Training:
 
     def finish_epochs(self):
         """Trains the epochs that are left, and takes the best one's weights."""
+        if self.history:  # a run may have been killed before it wrote the last row
+            run_folder.write_csv(self.folder / "history.csv", self.history)
         for epoch in range(len(self.history), self.epochs):
             self.train_epoch(epoch)
         self.clf.model.set_weights(self.best_weights)
@@ -175,16 +183,17 @@ class Training:
         title = f"epoch {epoch + 1}/{self.epochs}"
         logs, last_weights = fit_epoch(model, data, title, self.progress)
         row = {"epoch": epoch + 1, **logs}
+        if self.validation is not None:
+            measured = evaluate(self.clf, self.validation)
+            row["val_loss"], row["val_accuracy"] = (
+                measured["loss"],
+                measured["accuracy"],
+            )
+            self.say(
+                f"{title} validation: loss {row['val_loss']:.4f}  accuracy "
+                f"{row['val_accuracy']:.4f}"
+            )
         row["seconds"] = time.perf_counter() - began
-        if self.parts.validation is not None:
-            measured = evaluate(self.clf, self.parts.validation)
-            row["val_loss"] = measured["loss"]
-            row["val_accuracy"] = measured["accuracy"]
-            if self.progress:
-                print(
-                    f"{title} validation: loss {measured['loss']:.4f}  "
-                    f"accuracy {measured['accuracy']:.4f}"
-                )
         self.history.append(row)
         if self.best_epoch == epoch + 1:
             self.best_weights = model.get_weights()
@@ -203,25 +212,25 @@ class Training:
     @property
     def best_epoch(self):
         """Best validation accuracy, then least loss; without validation, the last."""
-        if self.parts.validation is None:
+        if self.validation is None:
             return len(self.history)
         rank = [(-row["val_accuracy"], row["val_loss"]) for row in self.history]
         return rank.index(min(rank)) + 1
 
     def metrics(self):
         """What the run reached, once it is finished."""
-        parts = self.parts
+        taught = 0 if self.taught is None else len(self.taught.ids)
         return {
             "model": self.config.name,
             "seed": self.config.seed,
             "epochs": self.epochs,
             "best_epoch": self.best_epoch,
-            "validation": self.measure(parts.validation),
-            "test": self.measure(parts.test),
+            "validation": self.measure(self.validation),
+            "test": self.measure(self.test),
             "seconds": sum(row["seconds"] for row in self.history),
             "parameters": self.clf.model.count_params(),
-            "train_texts": len(parts.train),
-            "unlabelled_texts": len(parts.unlabelled),
+            "train_texts": len(self.labelled.ids),
+            "unlabelled_texts": max(0, taught - len(self.labelled.ids)),
             "teacher_accuracy": self.teacher_accuracy,
         }
 

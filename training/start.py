@@ -11,7 +11,6 @@ from training import datasets
 from zoo import registry, sentiment
 from zoo.pipelines import SentimentClassifier
 from zoo.text import Tokenizer
-from zoo.weights import check_file
 
 VOCABULARY_SIZE = 30_000
 
@@ -70,11 +69,12 @@ def load_source(config, source, label_names=None):
     )
 
 
-def encode(tokenizer, data):
-    """Lists of ids for the texts, which the source may have given as ids."""
-    if data.is_tokenized:
-        return data.texts
-    return [encoding.ids for encoding in tokenizer.encode_batch(data.texts)]
+def tokenized(tokenizer, data):
+    """The same examples as token ids; the source may have given ids already."""
+    if data is None or data.is_tokenized:
+        return data
+    ids = [encoding.ids for encoding in tokenizer.encode_batch(data.texts)]
+    return dataclasses.replace(data, texts=ids)
 
 
 def trained_start(config):
@@ -93,7 +93,13 @@ def trained_start(config):
             f"`weights` must be one of {sorted(known)} or the folder of a run. "
             f"Received: {config.weights!r}."
         )
-    return zoo.load(config.weights)
+    start = zoo.load(config.weights)
+    if start.name != config.name:
+        raise ValueError(
+            f"`weights` must be a run of {config.name}. Received: '{config.weights}', "
+            f"a run of {start.name}. Train {start.name}, or give another folder."
+        )
+    return start
 
 
 def starting_classifier(config, data, start=None):
@@ -111,18 +117,26 @@ def starting_classifier(config, data, start=None):
         tokenizer, model = start.tokenizer, start.model
         if start.labels != labels:
             model = sentiment.with_new_head(model, len(labels))
-        for layer in model.layers:
-            if config.dropout is not None and isinstance(layer, keras.layers.Dropout):
-                layer.rate = config.dropout
+        if config.dropout is not None:
+            model = _with_dropout(model, config.dropout)
     return SentimentClassifier(model, tokenizer, labels, config.maxlen, config.name)
+
+
+def _with_dropout(model, rate):
+    """The model with another dropout; its other layers are shared."""
+
+    def layer_for(layer):
+        if not isinstance(layer, keras.layers.Dropout):
+            return layer
+        return type(layer).from_config({**layer.get_config(), "rate": rate})
+
+    return keras.models.clone_model(model, clone_function=layer_for)
 
 
 def imdb_tokenizer():
     """The tokenizer of the shipped IMDB models, with the ids of keras.datasets.imdb."""
-    weights = registry.find("imdb_bilstm_attention").weights["imdb"]
-    path = registry.WEIGHTS_FOLDER / weights.tokenizer
-    check_file(path, weights.tokenizer_sha256)
-    return Tokenizer.load(path)
+    imdb = registry.find("imdb_bilstm_attention").weights["imdb"]
+    return registry.load_tokenizer(imdb)
 
 
 def make_tokenizer(vocabulary, vocabulary_size, data):

@@ -20,7 +20,7 @@ class Explanation:
             without words).
         words_cut: How many words at the beginning were over the model's limit and
             were not read.
-        model: Name of the model.
+        model_name: Name of the model.
     """
 
     text: str
@@ -31,7 +31,7 @@ class Explanation:
     offsets: list[tuple[int, int]]
     weights: list[float]
     words_cut: int = 0
-    model: str = ""
+    model_name: str = ""
 
     @property
     def cut(self):
@@ -92,7 +92,7 @@ class Explanation:
             self.weights,
             cut=self.cut,
             title=self.summary,
-            subtitle=self.model,
+            subtitle=self.model_name,
         )
         if path is not None:
             write_text(path, page)

@@ -8,6 +8,11 @@ import pathlib
 def write_by(path, save):
     """Lets `save(temporary path)` write a file of the same ending, then renames it."""
     path = pathlib.Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"'{path}' cannot be written: there is no folder '{path.parent}'. Make it "
+            "first."
+        )
     temporary = path.with_name(f"tmp.{path.name}")
     save(temporary)
     os.replace(temporary, path)

@@ -2,19 +2,19 @@
 
 import dataclasses
 import functools
+import numbers
 import pathlib
 
 import keras
 import numpy as np
 
-from keras_attention import attention_submodel
-from keras_attention.submodel import holds_attention
+from keras_attention import attention_submodel, holds_attention
 from zoo import registry, sentiment
 from zoo.explanation import Explanation
 from zoo.files import read_json, write_by, write_json
-from zoo.text import Tokenizer, check_texts
-from zoo.weights import check_file
+from zoo.text import Tokenizer
 
+PIPELINE = "sentiment"
 LENGTH_STEP = 16  # batches are padded to a multiple of this, so shapes are few
 
 
@@ -48,14 +48,24 @@ class SentimentClassifier:
         maxlen: Number of ids a text is cut to. Its end is kept, where reviews give
             their verdict.
         name: What it was made from.
+
+    Raises:
+        ValueError: if the labels do not fit the model's output.
     """
 
     def __init__(self, model, tokenizer, labels, maxlen, name=None):
         self.model = model
         self.tokenizer = tokenizer
         self.labels = tuple(labels)
-        self.maxlen = maxlen
+        self.maxlen = _at_least_one("maxlen", maxlen)
         self.name = name or model.name
+        width = model.output_shape[-1]
+        if width != (1 if len(self.labels) == 2 else len(self.labels)):
+            raise ValueError(
+                f"`labels` must name the classes of the model, whose output is {width} "
+                f"wide. Received: {self.labels}. An output of width 1 tells two "
+                "classes apart."
+            )
 
     def __repr__(self):
         return (
@@ -94,10 +104,11 @@ class SentimentClassifier:
         Returns:
             Array (texts, classes), in order.
         """
-        probabilities = np.zeros((len(ids), len(self.labels)), "float32")
+        _at_least_one("batch_size", batch_size)
+        probabilities = np.empty((len(ids), len(self.labels)), "float32")
         for rows in self._batches(ids, batch_size):
             output = self.model.predict_on_batch(self._padded([ids[i] for i in rows]))
-            probabilities[rows] = self._by_class(output[: len(rows)])
+            probabilities[rows] = self._by_class(output)
         return probabilities
 
     def explain(self, text):
@@ -111,23 +122,24 @@ class SentimentClassifier:
 
         Raises:
             TypeError: if `text` is not a string.
-            ValueError: if the model has no attention layer.
+            ValueError: if the model does not pool by one attention layer.
         """
         if not isinstance(text, str):
             raise TypeError(
                 f"`text` must be a string. Received: {type(text).__name__}. For "
                 "several texts call explain for each."
             )
-        (encoding,) = self.tokenizer.encode_batch(check_texts([text]))
+        (encoding,) = self.tokenizer.encode_batch([text])
         output, maps = self._attention_model.predict_on_batch(
             self._padded([encoding.ids])
         )
+        (weights,) = maps.values()
         prediction = self._prediction(self._by_class(output)[0], 0)
         cut = self._words_cut(encoding)
         # Where the words begin in the ids that were read: the start id is cut first.
         start = 0 if len(encoding.ids) > self.maxlen else 1
-        weights = next(iter(maps.values()))[0, start:, 0]
         read = encoding.offsets[cut:]
+        weights = weights[0, start : start + len(read), 0]
         return Explanation(
             text=text,
             label=prediction.label,
@@ -135,9 +147,9 @@ class SentimentClassifier:
             probabilities=prediction.probabilities,
             tokens=encoding.tokens[cut:],
             offsets=read,
-            weights=[float(w) for w in weights[: len(read)]],
+            weights=[float(weight) for weight in weights],
             words_cut=cut,
-            model=self.name,
+            model_name=self.name,
         )
 
     @functools.cached_property
@@ -147,24 +159,34 @@ class SentimentClassifier:
                 f"The model '{self.name}' has no attention layer, so there is nothing "
                 "to explain by. Load one that has, such as 'imdb_bilstm_attention'."
             )
-        return attention_submodel(self.model)
+        both = attention_submodel(self.model)
+        maps = {name: tuple(w.shape) for name, w in both.output[1].items()}
+        if len(maps) != 1 or next(iter(maps.values()))[2:] != (1,):
+            raise ValueError(
+                "To explain, a model must pool its words by one attention layer, whose "
+                f"weights are (batch, words, 1). Received: {maps}. Read the maps of "
+                "other models by keras_attention.attention_submodel(clf.model)."
+            )
+        return both
 
-    def save(self, folder):
-        """Writes model, tokenizer and labels to a folder that `zoo.load` reads."""
+    def save(self, folder, **more):
+        """Writes model, tokenizer and labels to a folder that `zoo.load` reads.
+
+        Args:
+            folder: Made if it is not there; files of the same names are replaced.
+            **more: Plain types to keep in its config.json as well.
+        """
         folder = pathlib.Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_by(folder / "model.keras", self.model.save)
         write_by(folder / "tokenizer.json", self.tokenizer.save)
-        write_json(folder / "config.json", self.config())
-
-    def config(self):
-        """What a folder's config.json says of the pipeline: plain types."""
-        return {
-            "pipeline": "sentiment",
+        config = {
+            "pipeline": PIPELINE,
             "name": self.name,
             "labels": list(self.labels),
             "maxlen": self.maxlen,
         }
+        write_json(folder / "config.json", {**config, **more})
 
     # ---- between texts and arrays
 
@@ -179,13 +201,7 @@ class SentimentClassifier:
 
     def _padded(self, ids):
         """Lists of ids, cut to their ends -> one array (B, S), padded by 0."""
-        ids = [list(row)[-self.maxlen :] for row in ids]
-        longest = max(1, *(len(row) for row in ids))
-        length = -(-longest // LENGTH_STEP) * LENGTH_STEP
-        array = np.zeros((len(ids), length), "int32")
-        for row, values in zip(array, ids, strict=True):
-            row[: len(values)] = values
-        return array
+        return cut_and_pad(ids, self.maxlen, multiple_of=LENGTH_STEP)
 
     def _by_class(self, output):
         """The model's output as probabilities (B, classes)."""
@@ -204,6 +220,31 @@ class SentimentClassifier:
             },
             words_cut=words_cut,
         )
+
+
+def cut_and_pad(ids, maxlen, multiple_of=1):
+    """Lists of ids -> one array (B, S): ends kept, padded by 0 to the longest row.
+
+    Args:
+        ids: A list of B lists of ids.
+        maxlen: Number of ids a row is cut to.
+        multiple_of: What S is rounded up to a multiple of.
+    """
+    ids = [list(row)[-maxlen:] for row in ids]
+    longest = max(1, *(len(row) for row in ids))
+    length = -(-longest // multiple_of) * multiple_of
+    array = np.zeros((len(ids), length), "int32")
+    for row, values in zip(array, ids, strict=True):
+        row[: len(values)] = values
+    return array
+
+
+def _at_least_one(name, value):
+    if not isinstance(value, numbers.Integral) or value < 1:
+        raise ValueError(
+            f"`{name}` must be an integer of at least 1. Received: {value!r}."
+        )
+    return value
 
 
 def load(name, *, weights=None):
@@ -229,6 +270,11 @@ def load(name, *, weights=None):
     """
     folder = pathlib.Path(name)
     if folder.is_dir():
+        if weights is not None:
+            raise ValueError(
+                "`weights` choose among those of a model of zoo.list_models(). "
+                f"Received: {weights!r} for the folder '{folder}', which has its own."
+            )
         return _load_folder(folder)
     if folder.exists() or len(folder.parts) > 1:
         raise ValueError(
@@ -237,12 +283,19 @@ def load(name, *, weights=None):
         )
     entry = registry.find(name)
     weights = weights or next(iter(entry.weights))
-    model = sentiment.FACTORIES[entry.name](weights=weights)
+    if weights not in entry.weights:
+        raise ValueError(
+            f"`weights` of '{name}' must be one of {sorted(entry.weights)}. Received: "
+            f"{weights!r}. For a file of your own make the model by zoo.{name}"
+            "(weights=file)."
+        )
     trained = entry.weights[weights]
-    path = registry.WEIGHTS_FOLDER / trained.tokenizer
-    check_file(path, trained.tokenizer_sha256)
     return SentimentClassifier(
-        model, Tokenizer.load(path), trained.labels, trained.maxlen, entry.name
+        sentiment.FACTORIES[entry.name](weights=weights),
+        registry.load_tokenizer(trained),
+        trained.labels,
+        trained.maxlen,
+        entry.name,
     )
 
 
@@ -255,10 +308,10 @@ def _load_folder(folder):
             )
     config = read_json(folder / "config.json")
     missing = {"labels", "maxlen", "name"} - set(config)
-    if missing:
+    if missing or config.get("pipeline") != PIPELINE:
         raise ValueError(
             f"'{folder / 'config.json'}' is not that of a saved model: it lacks "
-            f"{', '.join(sorted(missing))}. Has the training run finished?"
+            f"{', '.join(sorted(missing)) or PIPELINE}. Has the training run finished?"
         )
     try:
         model = keras.saving.load_model(

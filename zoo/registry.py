@@ -5,6 +5,9 @@ import difflib
 import io
 import pathlib
 
+from zoo.text import Tokenizer
+from zoo.weight_files import check_file
+
 WEIGHTS_FOLDER = pathlib.Path(__file__).parent / "weights"
 CARDS_FOLDER = pathlib.Path(__file__).parent / "cards"
 
@@ -18,6 +21,7 @@ class TrainedWeights:
         sha256: Of that file; checked before it is read.
         tokenizer, tokenizer_sha256: The tokenizer's file, likewise.
         architecture: The factory's arguments the weights belong to.
+        parameters: Number of weights of the model.
         labels: Class names, by class index.
         maxlen: Number of ids a text is cut to; its end is kept.
         data: What it was trained on.
@@ -30,6 +34,7 @@ class TrainedWeights:
     tokenizer: str
     tokenizer_sha256: str
     architecture: dict
+    parameters: int
     labels: tuple[str, ...]
     maxlen: int
     data: str
@@ -44,14 +49,12 @@ class Entry:
     Attributes:
         name: What `zoo.load` and the factory are called.
         task: "sentiment" or another of the pipelines.
-        parameters: Number of weights of the trained model.
         weights: Trained weights by the name that `weights=` takes; the first is the
             default.
     """
 
     name: str
     task: str
-    parameters: int
     weights: dict[str, TrainedWeights]
 
 
@@ -77,7 +80,6 @@ ENTRIES = (
     Entry(
         name="imdb_bilstm_attention",
         task="sentiment",
-        parameters=3_947_265,
         weights={
             "imdb": TrainedWeights(
                 file="imdb_bilstm_attention.weights.h5",
@@ -85,6 +87,7 @@ ENTRIES = (
                     "1273cc95c6702e0c09d819663ca1cf43347b850f45046cf756ffe770cffc0dd7"
                 ),
                 architecture={**_SIZES, "attention_units": 64},
+                parameters=3_947_265,
                 metric="90.91% of the 25,000 test reviews",
                 **_IMDB,
             )
@@ -93,12 +96,12 @@ ENTRIES = (
     Entry(
         name="imdb_bilstm",
         task="sentiment",
-        parameters=0,
         weights={
             "imdb": TrainedWeights(
                 file="imdb_bilstm.weights.h5",
                 sha256="",
                 architecture=_SIZES,
+                parameters=0,
                 metric="",
                 **_IMDB,
             )
@@ -122,6 +125,17 @@ def find(name):
         f"There is no model called '{name}'. {hint}See zoo.list_models(): "
         f"{', '.join(names)}."
     )
+
+
+def load_tokenizer(trained):
+    """The tokenizer of trained weights, its file checked.
+
+    Args:
+        trained: A `TrainedWeights`.
+    """
+    path = WEIGHTS_FOLDER / trained.tokenizer
+    check_file(path, trained.tokenizer_sha256)
+    return Tokenizer.load(path)
 
 
 class ModelTable(list):
@@ -173,7 +187,7 @@ def list_models():
             "task": entry.task,
             "data": weights.data,
             "metric": weights.metric,
-            "parameters": entry.parameters,
+            "parameters": weights.parameters,
             "megabytes": (WEIGHTS_FOLDER / weights.file).stat().st_size / 1e6,
             "licence": weights.licence,
         }

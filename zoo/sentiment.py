@@ -1,5 +1,6 @@
 """Sentiment models: factories that return plain functional keras.Models."""
 
+import os
 import pathlib
 import warnings
 
@@ -9,7 +10,7 @@ from keras import ops
 from keras_attention import BahdanauAttention
 from zoo import registry
 from zoo.text import START_ID, UNKNOWN_ID
-from zoo.weights import check_file, load_file
+from zoo.weight_files import check_file, load_file
 
 HEAD = "classifier"
 
@@ -186,35 +187,39 @@ def _arguments(given):
 def _with_weights(build, entry_name, weights, architecture, activation, name):
     """Builds the model and gives it the weights asked for, or says why it cannot."""
     _check_arguments(architecture, activation)
-    model = build(architecture, activation, name)
-    if weights is None:
-        return model
     trained = registry.find(entry_name).weights
-    if weights not in trained:
-        if not pathlib.Path(weights).suffix:
-            raise ValueError(
-                f"`weights` must be one of {sorted(trained)}, None, or the path of a "
-                f".weights.h5 or .keras file. Received: {weights!r}."
-            )
-        load_file(model, weights)
+    if weights is None or weights not in trained:
+        model = build(architecture, activation, name)
+        if weights is not None:
+            load_file(model, _path_of(weights, trained))
         return model
     known = trained[weights]
-    wanted = {**architecture, "num_classes": known.architecture["num_classes"]}
-    _check_contradictions(weights, known.architecture, wanted)
+    classes = known.architecture["num_classes"]
+    body = {**architecture, "num_classes": classes}
+    _check_contradictions(weights, known.architecture, body)
     path = registry.WEIGHTS_FOLDER / known.file
     check_file(path, known.sha256)
-    if architecture["num_classes"] == known.architecture["num_classes"]:
-        load_file(model, path)
+    model = build(body, activation, name)
+    load_file(model, path)
+    if architecture["num_classes"] == classes:
         return model
-    body = build(known.architecture, activation, name)
-    load_file(body, path)
     warnings.warn(
         f"The head of '{name}' for {architecture['num_classes']} classes is new and "
-        f"untrained; the body has the weights '{weights}', trained for "
-        f"{known.architecture['num_classes']} classes.",
+        f"untrained; the body has the weights '{weights}', trained for {classes} "
+        "classes.",
         stacklevel=3,
     )
-    return with_new_head(body, architecture["num_classes"], activation)
+    return with_new_head(model, architecture["num_classes"], activation)
+
+
+def _path_of(weights, trained):
+    """`weights` as a path, or an error that names the trained ones."""
+    if isinstance(weights, str | os.PathLike) and pathlib.Path(weights).suffix:
+        return weights
+    raise ValueError(
+        f"`weights` must be one of {sorted(trained)}, None, or the path of a "
+        f".weights.h5 or .keras file. Received: {weights!r}."
+    )
 
 
 def with_new_head(model, num_classes, classifier_activation="auto"):
@@ -251,7 +256,8 @@ def _check_arguments(architecture, activation):
         whole = isinstance(value, int) and not isinstance(value, bool)
         fits = 0 <= value < 1 if key == "dropout" else whole and value >= least
         if not fits:
-            wanted = "0 <= dropout < 1" if key == "dropout" else f"at least {least}"
+            wanted = f"an integer of at least {least}"
+            wanted = "0 <= dropout < 1" if key == "dropout" else wanted
             raise ValueError(f"`{key}` must be {wanted}. Received: {value!r}.")
     if activation not in ("auto", None):
         raise ValueError(

@@ -85,7 +85,7 @@ def load(
 
 
 def unlabelled(source, data_dir=None):
-    """Reads texts without labels, as a language model is trained on.
+    """Reads texts without labels.
 
     Args:
         source: a file .txt or .txt.gz with one text a line; a folder in aclImdb layout

@@ -6,7 +6,7 @@ import zlib
 
 
 def read_unlabelled(path):
-    """Reads texts without labels, one a line, as a language model is trained on.
+    """Reads texts without labels, one a line.
 
     Args:
         path: a `.txt` or `.txt.gz` file, UTF-8. Blank lines are left out.

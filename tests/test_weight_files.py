@@ -1,8 +1,8 @@
 """Shipped files: half the size, checked by hash, never pickled; a true registry."""
 
 import dataclasses
+import inspect
 import json
-import pathlib
 
 import h5py
 import keras
@@ -10,12 +10,16 @@ import numpy as np
 import pytest
 
 import zoo
+from training.config import SentimentConfig
 from training.evaluate import evaluate_source
-from zoo import registry, sentiment, weights
+from training.ship import ship
+from zoo import registry, sentiment, weight_files
+from zoo.pipelines import SentimentClassifier
 from zoo.text import Tokenizer
 
+options = dataclasses.fields(SentimentConfig)
+
 SMALL = {"weights": None, "vocabulary_size": 41, "embedding_dim": 7, "lstm_units": 5}
-TEST_REVIEWS = pathlib.Path(__file__).parents[2] / "shared/data/imdb/test.tsv.gz"
 IDS = np.array([[1, 14, 22, 16, 3], [1, 9, 0, 0, 0]])
 TRAINED = [
     (entry, name, trained)
@@ -32,9 +36,9 @@ trained = pytest.mark.parametrize(
 
 @trained
 def test_shipped_files_are_those_of_the_registry(entry, name, trained):
-    weights.check_file(registry.WEIGHTS_FOLDER / trained.file, trained.sha256)
+    weight_files.check_file(registry.WEIGHTS_FOLDER / trained.file, trained.sha256)
     tokenizer = registry.WEIGHTS_FOLDER / trained.tokenizer
-    weights.check_file(tokenizer, trained.tokenizer_sha256)
+    weight_files.check_file(tokenizer, trained.tokenizer_sha256)
     size = (registry.WEIGHTS_FOLDER / trained.file).stat().st_size
     assert size + tokenizer.stat().st_size < 12e6
 
@@ -42,7 +46,7 @@ def test_shipped_files_are_those_of_the_registry(entry, name, trained):
 @trained
 def test_the_registry_says_what_the_model_is(entry, name, trained):
     model = sentiment.FACTORIES[entry.name](weights=name)
-    assert model.count_params() == entry.parameters
+    assert model.count_params() == trained.parameters
     assert trained.architecture["num_classes"] == len(trained.labels)
     defaults = sentiment.FACTORIES[entry.name]()
     for one, other in zip(model.get_weights(), defaults.get_weights(), strict=True):
@@ -55,7 +59,36 @@ def test_every_model_has_a_card_with_its_numbers(entry, name, trained):
     for heading in ("## Data", "## Training", "## Numbers", "## Limits", "## Licence"):
         assert heading in card
     assert trained.metric.split("%")[0] in card, "the registry's number is the card's"
-    assert f"{entry.parameters:,}" in card
+    assert f"{trained.parameters:,}" in card
+
+
+@trained
+def test_sizes_stand_in_one_way_everywhere(entry, name, trained):
+    """The factory's defaults, the registry and the help text of the options agree."""
+    signature = inspect.signature(sentiment.FACTORIES[entry.name])
+    helps = {f.name: f.metadata["help"] for f in options if "help" in f.metadata}
+    for size, value in trained.architecture.items():
+        assert signature.parameters[size].default == value
+        if size in helps and f"[{value}]" not in helps[size]:
+            pytest.fail(f"the help of {size} does not say [{value}]")
+
+
+def test_a_run_is_shipped_small_and_with_its_registry_row(tmp_path):
+    model = sentiment.imdb_bilstm_attention(**SMALL)
+    words = [f"w{i}" for i in range(37)]
+    SentimentClassifier(
+        model, Tokenizer.from_words(words), ("bad", "good"), 9, "imdb_bilstm_attention"
+    ).save(tmp_path / "run")
+    measured = {"test": None, "validation": {"accuracy": 0.75}}
+    (tmp_path / "run" / "metrics.json").write_text(json.dumps(measured))
+    told = ship(tmp_path / "run", tmp_path)
+    assert told["accuracy"] == 0.75 and told["parameters"] == model.count_params()
+    weight_files.check_file(tmp_path / told["file"], told["sha256"])
+    again = sentiment.imdb_bilstm_attention(
+        **{**SMALL, "weights": str(tmp_path / told["file"])}
+    )
+    for one, other in zip(model.get_weights(), again.get_weights(), strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-3)
 
 
 def test_every_public_factory_is_in_the_registry():
@@ -119,8 +152,10 @@ def test_the_answer_is_that_of_the_plain_model_on_keras_ids(clf):
 
 
 def test_another_number_of_classes_keeps_the_body_and_says_so():
-    with pytest.warns(UserWarning, match="head .* for 5 classes is new"):
-        model = zoo.imdb_bilstm_attention(num_classes=5)
+    with pytest.warns(UserWarning, match=r"head .* for 5 classes is new"):
+        model = zoo.imdb_bilstm_attention(num_classes=5, dropout=0.7)
+    rates = [x.rate for x in model.layers if isinstance(x, keras.layers.Dropout)]
+    assert rates == [0.7, 0.7]
     trained_model = zoo.imdb_bilstm_attention()
     assert model.predict(IDS, verbose=0).shape == (2, 5)
     np.testing.assert_array_equal(
@@ -130,11 +165,10 @@ def test_another_number_of_classes_keeps_the_body_and_says_so():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not TEST_REVIEWS.is_file(), reason="the IMDB files are absent")
 @trained
-def test_evaluation_gives_the_number_in_the_registry(entry, name, trained):
+def test_evaluation_gives_the_number_in_the_registry(entry, name, trained, imdb_files):
     clf = zoo.load(entry.name, weights=name)
-    measured = evaluate_source(clf, str(TEST_REVIEWS), "2", "1")
+    measured = evaluate_source(clf, str(imdb_files / "test.tsv.gz"), "2", "1")
     assert measured["texts"] == 25_000
     assert trained.metric.startswith(f"{measured['accuracy']:.2%}")
 
@@ -146,12 +180,12 @@ def test_half_files_are_small_and_read_back(tmp_path):
     model = sentiment.imdb_bilstm_attention(**{**SMALL, "vocabulary_size": 5000})
     model.compile("adam", "binary_crossentropy", jit_compile=False)
     model.train_on_batch(IDS, np.array([[1.0], [0.0]]))
-    weights.save_half(model, tmp_path / "half.weights.h5")
+    weight_files.save_half(model, tmp_path / "half.weights.h5")
     model.save_weights(tmp_path / "full.weights.h5")
     sizes = [(tmp_path / f"{n}.weights.h5").stat().st_size for n in ("half", "full")]
     assert sizes[0] < 0.5 * sizes[1]
     again = sentiment.imdb_bilstm_attention(**{**SMALL, "vocabulary_size": 5000})
-    weights.load_file(again, tmp_path / "half.weights.h5")
+    weight_files.load_file(again, tmp_path / "half.weights.h5")
     for one, other in zip(model.get_weights(), again.get_weights(), strict=True):
         assert other.dtype == np.float32
         np.testing.assert_array_equal(other, one.astype("float16").astype("float32"))

@@ -1,12 +1,13 @@
 """Weight files: written small, checked by hash before they are read, never pickled."""
 
 import hashlib
-import os
 import pathlib
 import tempfile
 
 import h5py
 import numpy as np
+
+from zoo.files import write_by
 
 HALF = np.float16
 
@@ -46,11 +47,13 @@ def save_half(model, path):
     with tempfile.TemporaryDirectory() as folder:
         full = pathlib.Path(folder) / "full.weights.h5"
         model.save_weights(full)
-        temporary = f"{path}.tmp"
-        with h5py.File(full) as source, h5py.File(temporary, "w") as target:
-            source.visititems(lambda name, item: _copy_half(name, item, target))
-            _copy_attributes(source, target)
-        os.replace(temporary, path)
+        write_by(path, lambda place: _write_half(full, place))
+
+
+def _write_half(full, path):
+    with h5py.File(full) as source, h5py.File(path, "w") as target:
+        source.visititems(lambda name, item: _copy_half(name, item, target))
+        _copy_attributes(source, target)
 
 
 def _copy_half(name, item, target):
