@@ -1,1 +1,1 @@
-"""Side by side with what people would otherwise use; each file prints its ratio."""
+"""Side by side with what people would otherwise use; run with `python -m`."""

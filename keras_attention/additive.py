@@ -49,7 +49,8 @@ class BahdanauAttention(ScoredAttention):
         return_attention_scores: Overrides the constructor's.
         training: Whether to apply dropout.
 
-    Masks are True, or 1, where attention is allowed.
+    Masks are True, or 1, where attention is allowed. A mask given by hand takes the
+    place of the one that Keras would fill in.
 
     Returns:
         `(context, weights)`. Full form: (B, T, F) and (B, T, S). A decoder state or
@@ -125,7 +126,7 @@ class BahdanauAttention(ScoredAttention):
             )
         return self.add_weight(
             shape=(self.units,) if width == () else (width, self.units),
-            initializer=_fresh(self.kernel_initializer),
+            initializer=_fresh(self.kernel_initializer, name),
             regularizer=self.kernel_regularizer,
             name=name,
             autocast=False,
@@ -160,8 +161,11 @@ class BahdanauAttention(ScoredAttention):
         }
 
 
-def _fresh(initializer):
-    """A copy: an initializer called twice would give two weights the same numbers."""
-    if isinstance(initializer, keras.initializers.Initializer):
-        return type(initializer).from_config(initializer.get_config())
-    return initializer
+def _fresh(initializer, name):
+    """A copy for one weight: an initializer called twice gives the same numbers."""
+    if not isinstance(initializer, keras.initializers.Initializer):
+        return initializer
+    config = initializer.get_config()
+    if isinstance(config.get("seed"), int):
+        config["seed"] += ("query_kernel", "key_kernel", "score_vector").index(name)
+    return type(initializer).from_config(config)

@@ -1,6 +1,7 @@
 """ScoredAttention: what every scoring layer shares. project -> score -> mask -> mix."""
 
 import keras
+import numpy as np
 from keras import ops
 
 from keras_attention.arguments import (
@@ -22,6 +23,8 @@ from keras_attention.masking import (
     combine_masks,
     masked_softmax,
 )
+
+LARGEST = {"float16": 65504.0, "bfloat16": 3.38e38}  # of the 16-bit types
 
 
 class ScoredAttention(keras.layers.Layer):
@@ -83,6 +86,13 @@ class ScoredAttention(keras.layers.Layer):
         )
 
     # ---- the call
+
+    def __call__(self, *args, **kwargs):
+        # Keras tells tensors from other arguments; a mask typed as a list is one too.
+        for name, value in kwargs.items():
+            if name.endswith("mask") and isinstance(value, list | tuple):
+                kwargs[name] = np.asarray(value)
+        return super().__call__(*args, **kwargs)
 
     def call(
         self,
@@ -156,19 +166,25 @@ class ScoredAttention(keras.layers.Layer):
                 weights, self.dropout, seed=self.seed_generator
             )
         context = weighted_sum(mixing, ops.cast(value, self.score_dtype))
-        return ops.cast(context, self.compute_dtype), weights
+        return self._lower(context), weights
 
     @property
     def score_dtype(self):
         """The type scores and weights are computed in: never a 16-bit one."""
-        sixteen_bits = self.compute_dtype in ("float16", "bfloat16")
-        return "float32" if sixteen_bits else self.compute_dtype
+        return "float32" if self.compute_dtype in LARGEST else self.compute_dtype
 
     def _lift(self, inputs):
         """Inputs in `score_dtype`; 16-bit ones are kept where products stay finite."""
         if self.score_dtype == self.compute_dtype:
             return inputs
         return ops.clip(ops.cast(inputs, self.score_dtype), -1e30, 1e30)
+
+    def _lower(self, context):
+        """The context in the layer's type; dropout may scale it beyond a 16-bit one."""
+        if self.compute_dtype in LARGEST:
+            largest = LARGEST[self.compute_dtype]
+            context = ops.clip(context, -largest, largest)
+        return ops.cast(context, self.compute_dtype)
 
     def _wants_scores(self, return_attention_scores):
         if return_attention_scores is None:
@@ -207,11 +223,12 @@ class ScoredAttention(keras.layers.Layer):
 
 
 class CarryMask(keras.layers.Layer):
-    """Hands its input on with the mask it is given, as Keras's masks are carried."""
+    """A copy of its input with the mask it is given, or with the input's own."""
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
         self.supports_masking = True
+        self.built = True
 
     def call(self, inputs, mask=None):
-        return inputs
+        return ops.copy(inputs)  # a new tensor: the old one may have a mask already

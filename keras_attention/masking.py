@@ -65,7 +65,7 @@ def causal_mask(query_length, key_length):
 
 
 def combine_masks(*masks):
-    """The logical and of boolean masks that broadcast; None stands for "no mask".
+    """The logical and of masks that broadcast; None stands for "no mask".
 
     Returns:
         A boolean tensor, or None when every mask is None.
@@ -73,6 +73,7 @@ def combine_masks(*masks):
     combined = None
     for mask in masks:
         if mask is not None:
+            mask = as_boolean_mask(mask)
             combined = mask if combined is None else ops.logical_and(combined, mask)
     return combined
 
@@ -86,7 +87,7 @@ def masked_softmax(scores, mask=None, axis=-1):
 
     Args:
         scores: Tensor of any shape.
-        mask: Boolean tensor that broadcasts to `scores`, or None.
+        mask: Mask that broadcasts to `scores`, True or 1 = may attend; or None.
         axis: The axis of the keys.
 
     Returns:
@@ -104,6 +105,7 @@ def masked_softmax(scores, mask=None, axis=-1):
         scores = ops.cast(scores, "float32")
     floor = np.finfo(_dtype(scores)).min
     if mask is not None:
+        mask = as_boolean_mask(mask)
         scores = ops.where(mask, scores, floor)
     peak = ops.stop_gradient(ops.max(scores, axis=axis, keepdims=True, initial=floor))
     exponentials = ops.exp(scores - peak)

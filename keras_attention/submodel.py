@@ -3,6 +3,7 @@
 import itertools
 
 import keras
+from keras import ops
 
 from keras_attention.base import CarryMask, ScoredAttention
 
@@ -22,6 +23,7 @@ def attention_submodel(model):
     package or `keras.layers.MultiHeadAttention`, `GroupQueryAttention`, `Attention` or
     `AdditiveAttention`, in models inside it and in `TimeDistributed` too, whether or
     not the model was built to return the scores, before and after a save and load.
+    What is inside a layer of your own is not found: its graph is not known.
 
     Args:
         model: A functional or Sequential `keras.Model`, built.
@@ -65,18 +67,60 @@ def _traced(model):
         graph = keras.Model(model.inputs[0], model.outputs[0])
     else:
         graph = keras.Model(model.input, model.output)
-    weights, wrappers = {}, {}
+    weights, wrap = {}, _Wrappers(graph)
 
     def call(layer, *args, **kwargs):
-        output, found = _call_with_weights(layer, wrappers, *args, **kwargs)
-        for name, tensor in found.items():
-            weights.setdefault(name, []).append(tensor)
+        wrapper = wrap(layer)
+        if wrapper is None:
+            return layer(*args, **kwargs)
+        output, maps = wrapper(*args, **kwargs)
+        if isinstance(layer, ATTENTION_LAYERS):
+            weights.setdefault(layer.name, []).append(maps)
+            asked = kwargs.get("return_attention_scores")
+            return (output, maps) if _returns_scores(layer, asked) else output
+        for name, tensor in maps.items():
+            weights.setdefault(f"{layer.name}/{name}", []).append(tensor)
         return output
 
     copy = keras.models.clone_model(
         graph, clone_function=lambda layer: layer, call_function=call
     )
     return copy.input, copy.output, _named(weights)
+
+
+class _Wrappers:
+    """What is called in the place of a layer, to get its weights as well; one a layer.
+
+    Args:
+        graph: The functional model, whose names must not be taken again.
+    """
+
+    def __init__(self, graph):
+        self.names = {operation.name for operation in graph.operations}
+        self.made = {}
+
+    def __call__(self, layer):
+        """A layer that returns (output, weights or {name: weights}), or None."""
+        if not _is_or_holds_attention(layer):
+            return None
+        if id(layer) not in self.made:
+            self.made[id(layer)] = self._make(layer)
+        return self.made[id(layer)]
+
+    def _make(self, layer):
+        if isinstance(layer, ATTENTION_LAYERS):
+            return WithScores(layer, name=self._free(f"{layer.name}_with_scores"))
+        name = self._free(f"{layer.name}_attention")
+        if isinstance(layer, keras.layers.TimeDistributed):
+            return OverTime(layer.layer, name=name)
+        inputs, output, weights = _traced(layer)
+        return keras.Model(inputs, [output, weights], name=name)
+
+    def _free(self, base):
+        numbered = itertools.chain([base], (f"{base}_{i}" for i in itertools.count(1)))
+        name = next(name for name in numbered if name not in self.names)
+        self.names.add(name)
+        return name
 
 
 def _named(weights):
@@ -89,49 +133,8 @@ def _named(weights):
     return named
 
 
-def _call_with_weights(layer, wrappers, *args, **kwargs):
-    """Calls one layer of the graph: its output, {name: weights} of what it attends."""
-    if isinstance(layer, ATTENTION_LAYERS):
-        if _returns_scores(layer, kwargs):
-            output = layer(*args, **kwargs)
-            return output, {layer.name: output[1]}
-        kwargs.pop("return_attention_scores", None)
-        wrapper = wrappers.setdefault(layer.name, WithScores(layer))
-        output, weights = wrapper(*args, **kwargs)
-        return output, {layer.name: weights}
-    if isinstance(layer, keras.layers.TimeDistributed):
-        return layer(*args, **kwargs), _weights_over_time(layer, *args, **kwargs)
-    if isinstance(layer, keras.Model) and _has_graph(layer) and holds_attention(layer):
-        output, weights = attention_submodel(layer)(*args, **kwargs)
-        return output, {f"{layer.name}/{name}": w for name, w in weights.items()}
-    return layer(*args, **kwargs), {}
-
-
-def _returns_scores(layer, call_kwargs):
-    asked = call_kwargs.get("return_attention_scores")
-    if asked is None:
-        return getattr(layer, "return_attention_scores", False)
-    return asked
-
-
-def _weights_over_time(wrapper, *args, **kwargs):
-    """The weights of an attention layer or model inside a TimeDistributed."""
-    inner = wrapper.layer
-    if isinstance(inner, ATTENTION_LAYERS):
-        tensor = args[0] if args else kwargs["inputs"]
-        one_step = keras.Input(tensor.shape[2:], dtype=tensor.dtype)
-        names = {inner.name: keras.Model(one_step, WithScores(inner)(one_step)[1])}
-    elif (
-        isinstance(inner, keras.Model) and _has_graph(inner) and holds_attention(inner)
-    ):
-        both = attention_submodel(inner)
-        names = {name: keras.Model(both.input, w) for name, w in both.output[1].items()}
-    else:
-        return {}
-    return {
-        f"{wrapper.name}/{name}": keras.layers.TimeDistributed(model)(*args, **kwargs)
-        for name, model in names.items()
-    }
+def _returns_scores(layer, asked):
+    return getattr(layer, "return_attention_scores", False) if asked is None else asked
 
 
 def holds_attention(model):
@@ -153,7 +156,7 @@ def _is_or_holds_attention(layer):
     if isinstance(layer, keras.layers.TimeDistributed):
         layer = layer.layer
     if isinstance(layer, keras.Model):
-        return holds_attention(layer)
+        return _has_graph(layer) and holds_attention(layer)
     return isinstance(layer, ATTENTION_LAYERS)
 
 
@@ -181,9 +184,47 @@ def _check_graph(model):
         )
 
 
+class _Wrapper(keras.layers.Layer):
+    """A layer around a layer that it shares, in files too.
+
+    Args:
+        layer: The layer.
+        **kwargs: `name` of `keras.layers.Layer`.
+    """
+
+    def __init__(self, layer, **kwargs):
+        kwargs["dtype"] = layer.dtype_policy
+        super().__init__(**kwargs)
+        self.layer = layer
+        self.supports_masking = True
+        self.built = True
+
+    def compute_mask(self, inputs, previous_mask=None):
+        return None  # the inner layer has set its own
+
+    def compute_output_spec(self, *args, **kwargs):
+        # Keras marks some products as sparse, which they are not when they are run.
+        def dense(x):
+            symbolic = isinstance(x, keras.KerasTensor)
+            return keras.KerasTensor(x.shape, dtype=x.dtype) if symbolic else x
+
+        args, kwargs = keras.tree.map_structure(dense, (args, kwargs))
+        return super().compute_output_spec(*args, **kwargs)
+
+    def get_config(self):
+        config = super().get_config()
+        config.pop("dtype")
+        return {**config, "layer": keras.saving.serialize_keras_object(self.layer)}
+
+    @classmethod
+    def from_config(cls, config):
+        config["layer"] = keras.saving.deserialize_keras_object(config["layer"])
+        return cls(**config)
+
+
 @keras.saving.register_keras_serializable(package="keras_attention")
-class WithScores(keras.layers.Layer):
-    """Calls an attention layer that it shares and returns `(output, weights)`.
+class WithScores(_Wrapper):
+    """Calls an attention layer and returns `(output, weights)`.
 
     Keras counts a layer's outputs by its first call, so a layer that was called
     without its scores cannot be called again for them in the same kind of graph. This
@@ -195,62 +236,54 @@ class WithScores(keras.layers.Layer):
     """
 
     def __init__(self, layer, **kwargs):
-        kwargs.setdefault("name", f"{layer.name}_with_scores")
-        kwargs["dtype"] = layer.dtype_policy
-        super().__init__(**kwargs)
-        self.layer = layer
+        super().__init__(layer, **kwargs)
         self.carry_mask = CarryMask(dtype=layer.dtype_policy)
-        self.supports_masking = True
-        self.built = True
 
-    def call(
-        self,
-        query,
-        value=None,
-        key=None,
-        *,
-        mask=None,
-        query_mask=None,
-        value_mask=None,
-        key_mask=None,
-        **kwargs,
-    ):
-        tensors = {"query": query, "value": value, "key": key}
-        masks = {"query": query_mask, "value": value_mask, "key": key_mask}
-        if value is None:  # the states to pool, or the list of keras.layers.Attention
-            masks["query"] = query_mask if mask is None else mask
+    def call(self, *args, return_attention_scores=None, **kwargs):
+        if isinstance(self.layer, ScoredAttention) or return_attention_scores:
+            return self.layer(*args, return_attention_scores=True, **kwargs)
+        # Layers of Keras may give other numbers when asked for their scores (at padded
+        # queries, for one), and the model's output must stay the model's: so they are
+        # called twice. Some take the mask off their inputs: so the first call gets
+        # copies, which carry the mask too.
+        scored, weights = self.layer(
+            *self._copies(args), return_attention_scores=True, **self._copies(kwargs)
+        )
+        del scored
+        return self.layer(*args, **kwargs), weights
 
-        def ask(**more):
-            # Some layers of Keras take the mask off their inputs when called.
-            inputs = [
-                self._masked(tensor, masks[name])
-                for name, tensor in tensors.items()
-                if tensor is not None
-            ]
-            return self.layer(*inputs, **kwargs, **more)
+    def _copies(self, arguments):
+        return keras.tree.map_structure(
+            lambda x: self.carry_mask(x) if ops.is_tensor(x) else x, arguments
+        )
 
-        output, weights = ask(return_attention_scores=True)
-        if not isinstance(self.layer, ScoredAttention):
-            # Layers of Keras may give other numbers when asked for their scores (at
-            # padded queries, for one), and the model's output must stay the model's.
-            output = ask()
-        return output, weights
 
-    def _masked(self, tensor, mask):
-        if isinstance(tensor, list | tuple):
-            masks = mask or [None] * len(tensor)
-            return [self._masked(*pair) for pair in zip(tensor, masks, strict=True)]
-        return tensor if mask is None else self.carry_mask(tensor, mask=mask)
+@keras.saving.register_keras_serializable(package="keras_attention")
+class OverTime(_Wrapper):
+    """`keras.layers.TimeDistributed` that returns the weights of each step as well.
 
-    def compute_mask(self, inputs, previous_mask=None):
-        return None  # the inner layer has set its own
+    Args:
+        layer: What the TimeDistributed holds: an attention layer, or a model with some.
+        **kwargs: `name` of `keras.layers.Layer`.
+    """
 
-    def get_config(self):
-        config = super().get_config()
-        config.pop("dtype")
-        return {**config, "layer": keras.saving.serialize_keras_object(self.layer)}
+    def __init__(self, layer, **kwargs):
+        super().__init__(layer, **kwargs)
+        if isinstance(layer, ATTENTION_LAYERS):
+            self.inner = WithScores(layer)
+        else:
+            self.inner = attention_submodel(layer)
 
-    @classmethod
-    def from_config(cls, config):
-        config["layer"] = keras.saving.deserialize_keras_object(config["layer"])
-        return cls(**config)
+    def call(self, inputs, mask=None):
+        shape = ops.shape(inputs)
+        flat = ops.reshape(inputs, (-1, *shape[2:]))  # steps beside rows
+        masks = {}
+        if mask is not None and len(mask.shape) > 2:
+            masks["mask"] = ops.reshape(mask, (-1, *ops.shape(mask)[2:]))
+        output, maps = self.inner(flat, **masks)
+        if not isinstance(maps, dict):
+            maps = {self.layer.name: maps}
+        return keras.tree.map_structure(
+            lambda x: ops.reshape(x, (shape[0], shape[1], *ops.shape(x)[1:])),
+            (output, maps),
+        )

@@ -211,6 +211,14 @@ def test_law_6_holds_at_the_end_of_the_range(case):
     assert np.isfinite(to_numpy(ops.cast(context, "float32"))).all()
 
 
+@pytest.mark.parametrize("dtype", ["float16", "mixed_float16"])
+def test_law_6_dropout_does_not_overflow(case, dtype):
+    layer = case.make(dropout=0.5, dtype=dtype, seed=1)
+    states = np.full((4, S, DV), 6e4, "float16")
+    context, _ = layer(states, training=True)
+    assert np.isfinite(to_numpy(ops.cast(context, "float32"))).all()
+
+
 @pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
 def test_law_6_a_training_step_stays_finite(case, dtype):
     query = keras.Input((T, DQ))
@@ -277,6 +285,17 @@ def test_two_weights_of_one_shape_begin_with_other_numbers(case):
     for i, one in enumerate(weights):
         for other in weights[:i]:
             assert one.shape != other.shape or np.abs(one - other).max() > 1e-3
+
+
+def test_a_seeded_initializer_gives_each_weight_its_own_numbers(case):
+    layer = case.make(kernel_initializer=keras.initializers.GlorotUniform(seed=1))
+    layer.build((B, T, DV), (B, S, DV))
+    same = case.make(kernel_initializer=keras.initializers.GlorotUniform(seed=1))
+    same.build((B, T, DV), (B, S, DV))
+    first, second, *_ = layer.get_weights()
+    assert first.shape != second.shape or np.abs(first - second).max() > 1e-3
+    for one, other in zip(layer.get_weights(), same.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_the_regularizer_is_on_every_kernel(case):

@@ -71,6 +71,14 @@ def test_masked_scores_have_no_influence(filler):
     np.testing.assert_array_equal(got, want)
 
 
+def test_additive_masks_are_refused_everywhere():
+    additive = np.array([[0.0, -1e9]])
+    with pytest.raises(ValueError, match="must hold booleans"):
+        masking.masked_softmax(np.zeros((1, 2)), additive)
+    with pytest.raises(ValueError, match="must hold booleans"):
+        masking.combine_masks(additive, None)
+
+
 def test_softmax_over_another_axis():
     scores = normal(3, 5)
     got = to_numpy(masking.masked_softmax(scores, axis=0))

@@ -127,6 +127,27 @@ def test_raw_text_and_stored_ids_get_the_same_answer(clf):
     np.testing.assert_allclose(by_ids, by_text, atol=1e-6)
 
 
+def test_ids_may_come_padded_on_either_side(clf):
+    ids = clf.tokenizer.encode("i loved the film")
+    plain = clf.predict_ids([ids])[0]
+    for padded in ([0] * 30 + ids, ids + [0] * 30):
+        np.testing.assert_allclose(clf.predict_ids([padded])[0], plain, atol=1e-6)
+    array = np.array([[0] * 9 + ids, ids + [0] * 9])
+    np.testing.assert_allclose(clf.predict_ids(array)[1], plain, atol=1e-6)
+
+
+def test_the_model_of_a_pipeline_is_its_own(clf):
+    with pytest.raises(AttributeError):
+        clf.model = None
+
+
+def test_names_of_the_zoo_come_before_folders(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    classifier().save(tmp_path / "imdb_bilstm_attention")
+    assert zoo.load("imdb_bilstm_attention").labels == ("negative", "positive")
+    assert zoo.load("./imdb_bilstm_attention").labels == ("bad", "good")
+
+
 def test_not_a_string_is_named(clf):
     with pytest.raises(TypeError, match="3 of type int as item 1"):
         clf.predict(["good", 3])

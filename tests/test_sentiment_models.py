@@ -126,6 +126,17 @@ def test_weights_of_another_architecture_are_refused_by_file(tmp_path):
         make("imdb_bilstm", weights=str(tmp_path / "not.weights.h5"))
 
 
+def test_weights_of_the_model_with_attention_are_refused_by_the_one_without(tmp_path):
+    path = tmp_path / "attention.weights.h5"
+    make("imdb_bilstm_attention").save_weights(path)
+    with pytest.raises(ValueError, match=r"it holds 12 weights, the model 9"):
+        make("imdb_bilstm", weights=str(path))
+    make("imdb_bilstm_attention").save(tmp_path / "model.keras")
+    with pytest.raises(ValueError, match=r"it holds 12 weights, the model 9"):
+        make("imdb_bilstm", weights=str(tmp_path / "model.keras"))
+    make("imdb_bilstm_attention", weights=str(tmp_path / "model.keras"))
+
+
 def test_a_new_head_keeps_the_body():
     body = make("imdb_bilstm_attention")
     model = sentiment.with_new_head(body, 5)

@@ -137,7 +137,7 @@ def test_names_that_collide_keep_their_maps():
 
 
 @pytest.mark.parametrize("wrapped", ["layer", "model"])
-def test_inside_time_distributed(wrapped):
+def test_inside_time_distributed(wrapped, tmp_path):
     words = keras.Input((None, 8))
     layer = BahdanauAttention(5, return_attention_scores=False, name="words")
     inner = layer if wrapped == "layer" else keras.Model(words, layer(words))
@@ -145,10 +145,100 @@ def test_inside_time_distributed(wrapped):
     model = keras.Model(texts, keras.layers.TimeDistributed(inner, name="each")(texts))
     data = normal(2, 4, 5, 8)
     assert holds_attention(model)
-    _, weights = check(model, data)
+    both, weights = check(model, data)
+    both.save(tmp_path / "both.keras")
+    again = keras.saving.load_model(tmp_path / "both.keras").predict(data, verbose=0)
+    np.testing.assert_array_equal(again[1]["each/words"], weights["each/words"])
     assert weights["each/words"].shape == (2, 4, 5, 1)
     alone = to_numpy(layer(data[:, 1], return_attention_scores=True)[1])
     np.testing.assert_allclose(weights["each/words"][:, 1], alone, atol=1e-6)
+
+
+def masked_model(kind, explicit):
+    """A layer on masked states, with one more mask given by hand, or none."""
+    ids = keras.Input((None,), dtype="int32")
+    states = keras.layers.Embedding(31, 12, mask_zero=True)(ids)
+    more = {explicit: ids > 5} if explicit else {}
+    ours = BahdanauAttention(5, return_attention_scores=False, name="look")
+    theirs = keras.layers.MultiHeadAttention(2, 4, name="look")
+    output = {
+        "pooling": lambda: ours(states, **more),
+        "full": lambda: ours(states, states, **more),
+        "step": lambda: ours(states[:, 0], states, **more),
+        "mha": lambda: theirs(states, states, **more),
+    }[kind]()
+    return keras.Model(ids, output)
+
+
+@pytest.mark.parametrize(
+    ("kind", "explicit"),
+    [
+        ("pooling", None),
+        ("pooling", "mask"),
+        ("pooling", "query_mask"),
+        ("pooling", "value_mask"),
+        ("full", None),
+        ("full", "value_mask"),
+        ("full", "query_mask"),
+        ("full", "key_mask"),
+        ("step", "value_mask"),
+        ("mha", None),
+        ("mha", "value_mask"),
+        ("mha", "query_mask"),
+    ],
+)
+def test_masks_given_and_filled_in_mean_what_they_mean_in_the_model(kind, explicit):
+    check(masked_model(kind, explicit))
+
+
+def test_the_mask_list_of_kerass_attention_means_what_it_means_in_the_model():
+    ids = keras.Input((None,), dtype="int32")
+    x = keras.layers.Embedding(31, 12, mask_zero=True)(ids)
+    layer = keras.layers.Attention(name="look")
+    _, weights = check(keras.Model(ids, layer([x, x], mask=[None, ids > 5])))
+    assert (weights["look"][0][:, [0, 3, 4]] == 0).all()
+    by_name = keras.layers.Attention(name="look")
+    _, weights = check(keras.Model(ids, by_name(inputs=[x, x])))
+    assert (weights["look"][0][:, 3:] == 0).all()
+
+
+def test_products_that_keras_takes_for_sparse():
+    inputs = keras.Input((None, 8))
+    layer = BahdanauAttention(4, return_attention_scores=False)
+    check(keras.Model(inputs, layer(inputs * 2.0)), normal(2, 5, 8))
+
+
+def test_an_inner_model_called_twice_and_names_that_are_taken(tmp_path):
+    states = keras.Input((None, 8))
+    look = BahdanauAttention(5, return_attention_scores=False, name="look")
+    inner = keras.Model(states, look(states), name="inner")
+    x, y = keras.Input((None, 8)), keras.Input((None, 8))
+    taken = keras.layers.Dense(8, name="inner_attention")(x)
+    joined = keras.layers.Concatenate()([inner(taken), inner(y)])
+    data = [normal(2, 3, 8), normal(2, 5, 8)]
+    both, weights = check(keras.Model([x, y], joined), data)
+    lengths = {name: w.shape[1] for name, w in weights.items()}
+    assert lengths == {"inner/look": 3, "inner/look_1": 5}
+    both.save(tmp_path / "both.keras")
+    again = keras.saving.load_model(tmp_path / "both.keras").predict(data, verbose=0)
+    np.testing.assert_array_equal(again[1]["inner/look_1"], weights["inner/look_1"])
+
+
+def test_a_layer_called_with_and_without_its_scores():
+    x, y = keras.Input((None, 8)), keras.Input((None, 8))
+    layer = BahdanauAttention(4, return_attention_scores=False, name="look")
+    context = layer(x)
+    joined = keras.layers.Concatenate()([context, layer(y)])
+    _, weights = check(keras.Model([x, y], joined), [normal(2, 3, 8), normal(2, 5, 8)])
+    assert {name: w.shape[1] for name, w in weights.items()} == {"look": 3, "look_1": 5}
+
+
+@pytest.mark.filterwarnings("ignore:.*does not have a `quantize` method:UserWarning")
+def test_models_with_the_layer_quantize():
+    model = classifier(False)
+    before = model.predict(IDS, verbose=0)
+    model.quantize("int8")
+    np.testing.assert_allclose(model.predict(IDS, verbose=0), before, atol=0.05)
 
 
 def test_sequential_and_compiled_models():

@@ -140,6 +140,20 @@ def test_a_letter_keeps_its_accents_in_the_offsets(small):
     assert small.encode_batch([text])[0].tokens == ["cafe\u0301", "good"]
 
 
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+@pytest.mark.parametrize("text", ["정말 좋은", "tiếng Việt", "한국어, Ångström é"])
+def test_offsets_hold_whole_letters_in_every_form(small, form, text):
+    typed = unicodedata.normalize(form, text)
+    tokens = small.encode_batch([typed])[0].tokens
+    assert tokens == typed.replace(",", "").split(" ")
+
+
+def test_an_accent_behind_an_entity_belongs_to_its_letter(small):
+    encoding = small.encode_batch(["cafe&#769; a\u212b \u212bb"])[0]
+    assert encoding.tokens == ["cafe&#769;", "a\u212b", "\u212bb"]
+    assert encoding.ids[1] == small.encode("café")[1]
+
+
 def test_letters_of_other_scripts_are_kept(small):
     assert small.encode_batch(["日本語 über العربية"])[0].tokens == [
         "日本語",
@@ -176,6 +190,8 @@ def test_sizes_without_room_and_texts_without_words_are_refused():
         Tokenizer.train(["a"], 4)
     with pytest.raises(ValueError, match="hold no word"):
         Tokenizer.train(["", "!!"], 50)
+    with pytest.raises(TypeError, match="Put it into a list"):
+        Tokenizer.train("good film", 100)
     with pytest.raises(ValueError, match="'a' twice"):
         Tokenizer.from_words(["a", "b", "a"])
 

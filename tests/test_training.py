@@ -1,6 +1,7 @@
 """Training runs: whole files, resume without a trace, own data, any classes."""
 
 import csv
+import dataclasses
 import json
 import os
 import pathlib
@@ -18,9 +19,10 @@ import zoo
 from training import batches, run_folder
 from training.compare import compare, mean_and_spread, table
 from training.config import SentimentConfig, from_options
-from training.evaluate import evaluate
+from training.evaluate import evaluate, evaluate_source
 from training.sentiment import targets, train, usual_epochs
 from training.start import imdb_tokenizer
+from zoo.pipelines import SentimentClassifier
 from zoo.text import UNKNOWN_ID
 
 GOOD = ["superb", "great", "lovely", "wonderful"]
@@ -228,6 +230,40 @@ def test_folders_in_use_and_other_options_are_refused(reviews, run, tmp_path):
     zoo.load(folder).save(tmp_path / "saved")
     with pytest.raises(ValueError, match="saved model, not a training run"):
         train(config(reviews, tmp_path / "saved", resume=True), progress=False)
+
+
+def test_a_run_is_not_resumed_with_other_data(tmp_path):
+    data = make_table(tmp_path / "mine.csv", rows=40)
+    plan = config(data, tmp_path / "run", epochs=1)
+    train(plan, progress=False)
+    (tmp_path / "run" / "metrics.json").unlink()  # as if it had been killed
+    make_table(data, rows=60)
+    with pytest.raises(ValueError, match="begun with other data than"):
+        train(dataclasses.replace(plan, resume=True), progress=False)
+
+
+def test_ids_of_another_vocabulary_are_refused(run, tmp_path, monkeypatch):
+    rows = np.empty(2, dtype=object)
+    rows[:] = [[1, 14, 22], [1, 30]]
+    part = (rows, np.array([1, 0]))
+    monkeypatch.setattr(keras.datasets.imdb, "load_data", lambda: (part, part))
+    clf = zoo.load(run[0])
+    with pytest.raises(ValueError, match="vocabulary of its own"):
+        own = SentimentClassifier(
+            clf.model, clf.tokenizer, ("negative", "positive"), clf.maxlen
+        )
+        evaluate_source(own, "keras")
+
+
+def test_a_folder_may_be_tested_on_a_table(tmp_path, reviews):
+    for label, signs in (("bad", BAD), ("good", GOOD)):
+        folder = tmp_path / "mine" / label
+        folder.mkdir(parents=True)
+        for i in range(20):
+            text = f"the {signs[i % 4]} film {i}"
+            (folder / f"{i}.txt").write_text(text, encoding="utf-8")
+    plan = config(tmp_path / "mine", tmp_path / "run", test_data=str(reviews), epochs=1)
+    assert train(plan, progress=False)["test"]["texts"] == 160
 
 
 def test_checkpoints_are_whole_or_absent(tmp_path):
@@ -447,6 +483,8 @@ def test_mean_and_spread():
         ({"weights": "imdb"}, "decide embedding_dim, lstm_units already"),
         ({"vocabulary": "mine"}, "'imdb' or 'own'"),
         ({"data": "keras", "vocabulary": "own"}, "gives ids of the vocabulary"),
+        ({"taught_epochs": 2}, "learn from `unlabelled` texts"),
+        ({"seed": 2**40}, "`seed` must be at least 0 and at most"),
         ({"data": "keras", "unlabelled": "x.txt"}, "source 'keras' gives ids"),
         ({"learning_rate": float("nan")}, "`learning_rate` must be at least 0"),
     ],

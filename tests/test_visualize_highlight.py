@@ -535,3 +535,8 @@ def test_the_terminal_leaves_faint_words_plain_and_dims_cut_parts():
 def test_square_brackets_are_text_in_the_terminal():
     line = highlight_terminal("[bold]x[/bold]", [(0, 6)], [1.0])
     assert line.plain == "[bold]x[/bold]"
+
+
+def test_a_terminal_is_sent_no_control_characters():
+    line = highlight_terminal("a\x1b[31m b\x07\n", [(0, 1), (6, 7)], [0.5, 0.5])
+    assert line.plain == "a\ufffd[31m b\ufffd\n"

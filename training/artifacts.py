@@ -8,7 +8,7 @@ import keras
 
 from keras_attention import __version__, attention_submodel, holds_attention
 from training import cards
-from zoo.files import write_by, write_json, write_text
+from zoo.files import read_json, write_by, write_json, write_text
 from zoo.pipelines import SentimentClassifier
 
 EXAMPLES = 3
@@ -30,7 +30,8 @@ def write_artifacts(folder, config, clf, parts, metrics, history):
     clf = SentimentClassifier(
         without_optimizer(clf.model), clf.tokenizer, clf.labels, clf.maxlen, clf.name
     )
-    clf.save(folder, training=config.options)
+    begun = read_json(folder / "config.json")
+    clf.save(folder, training=begun["training"], data=begun["data"])
     write_by(folder / "model.weights.h5", clf.model.save_weights)
     plots = folder / "plots"
     plots.mkdir(exist_ok=True)

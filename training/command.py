@@ -275,7 +275,9 @@ def read_texts(options):
     if sys.stdin.isatty():
         print("Type a text a line; end with Ctrl-D.", file=sys.stderr)
     try:
-        return split_lines(sys.stdin.read().removeprefix("\ufeff"))
+        raw = getattr(sys.stdin, "buffer", None)  # strict, whatever the locale
+        text = raw.read().decode("utf-8-sig") if raw else sys.stdin.read()
+        return split_lines(text)
     except UnicodeDecodeError as error:
         raise ValueError(
             f"Standard input is not UTF-8 text ({error.reason}, byte {error.start}). "

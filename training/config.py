@@ -52,9 +52,9 @@ class SentimentConfig:
         "more texts, without labels: a .txt or .txt.gz file with one a line, a folder, "
         "or tfds; a teacher learned from the labelled ones labels them",
     )
-    taught_epochs: int = option(
-        1,
-        "with `unlabelled`: how many of the epochs, the first ones, learn from them",
+    taught_epochs: int | None = option(
+        None,
+        "with `unlabelled`: how many of the epochs, the first, learn from them [1]",
         least=1,
     )
     weights: str | None = option(
@@ -95,7 +95,9 @@ class SentimentConfig:
     validation_fraction: float = option(
         0.1, "of the training texts, to choose the best epoch; 0 keeps the last", 0, 0.9
     )
-    seed: int = option(0, "of weights, order, dropout and validation split", least=0)
+    seed: int = option(
+        0, "of weights, order, dropout and validation split", least=0, most=2**32 - 1
+    )
     resume: bool = option(False, "go on from the last finished epoch of --out")
 
     def __post_init__(self):
@@ -106,7 +108,12 @@ class SentimentConfig:
             )
         for field in dataclasses.fields(self):
             _check_bounds(field, getattr(self, field.name))
-        if self.unlabelled and self.epochs and self.taught_epochs > self.epochs:
+        if self.taught_epochs and not self.unlabelled:
+            raise ValueError(
+                "`taught_epochs` are those that learn from `unlabelled` texts. Give "
+                "such texts, or leave it out."
+            )
+        if self.epochs and self.taught_epochs and self.taught_epochs > self.epochs:
             raise ValueError(
                 "`taught_epochs` are the first of `epochs`, so at most as many. "
                 f"Received: {self.taught_epochs} of {self.epochs}."

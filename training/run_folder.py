@@ -98,11 +98,26 @@ def open_run(out, config, resume):
     return folder, Checkpoints(folder).latest(), finished
 
 
-def begin(folder, config):
-    """Makes the folder of a run whose data could be read, with its options in it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "config.json").exists():
-        write_json(folder / "config.json", {"training": config})
+def begin(folder, config, data):
+    """Makes the folder of a run whose data could be read, with its options in it.
+
+    Args:
+        folder: The run's folder.
+        config: The run's options, plain types.
+        data: A fingerprint of the data.
+
+    Raises:
+        ValueError: if the run was begun with other data.
+    """
+    begun = folder / "config.json"
+    if not begun.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_json(begun, {"training": config, "data": data})
+    elif read_json(begun).get("data") != data:
+        raise ValueError(
+            f"The run in '{folder}' was begun with other data than '{config['data']}' "
+            "holds now. Start another run, or bring the old data back."
+        )
 
 
 def _check_same_options(folder, before, now):

@@ -1,6 +1,7 @@
 """Trains the zoo's sentiment models, or a user's own, from labelled texts."""
 
 import dataclasses
+import hashlib
 import sys
 import time
 
@@ -51,7 +52,7 @@ def train(config, progress=True):
     parts = read_data(config, start)
     clf = starting_classifier(config, parts.train, start)
     run = Training(config, folder, clf, parts, progress)
-    run_folder.begin(folder, config.options)
+    run_folder.begin(folder, config.options, run.fingerprint)
     if checkpoint is not None:
         run.go_on_from(checkpoint)
     run.finish_epochs()
@@ -118,6 +119,16 @@ class Training:
             np.concatenate([self.labelled.targets, given]).astype("float32"),
         )
 
+    @property
+    def fingerprint(self):
+        """A hash of what is learned from: ids, classes, and so the vocabulary."""
+        digest = hashlib.sha256()
+        for examples in (self.labelled, self.taught):
+            for ids in [] if examples is None else examples.ids:
+                digest.update(np.asarray([*ids, -1], "int32").tobytes())
+        digest.update(self.labelled.targets.tobytes())
+        return digest.hexdigest()
+
     def say(self, line):
         """Progress goes to standard error: standard output is for results."""
         if self.progress:
@@ -125,7 +136,7 @@ class Training:
 
     def examples(self, epoch):
         """What an epoch learns from: with a teacher, the first ones from all texts."""
-        taught = self.taught is not None and epoch < self.config.taught_epochs
+        taught = self.taught is not None and epoch < (self.config.taught_epochs or 1)
         return self.taught if taught else self.labelled
 
     def steps(self, examples):

@@ -8,6 +8,7 @@ import numpy as np
 
 import zoo
 from training import datasets
+from training.datasets.text_files import ending
 from zoo import registry, sentiment
 from zoo.pipelines import SentimentClassifier
 from zoo.text import Tokenizer
@@ -57,21 +58,42 @@ def read_data(config, start=None):
 
 
 def load_source(config, source, label_names=None):
-    """`training.datasets.load` with the options of a run."""
+    """`training.datasets.load` with those options of a run that the source takes."""
     if label_names is None and config.label_names:
         label_names = tuple(name.strip() for name in config.label_names.split(","))
-    return datasets.load(
-        source,
-        text_column=config.text_column,
-        label_column=config.label_column,
-        label_names=label_names,
-        data_dir=config.data_dir,
-    )
+    options = {}
+    tables = [s for s in (config.data, config.test_data) if s and is_table(s)]
+    if is_table(source) or not tables:
+        options["text_column"] = config.text_column
+        options["label_column"] = config.label_column
+    if source == config.data:
+        options["data_dir"] = config.data_dir
+    return datasets.load(source, label_names=label_names, **options)
+
+
+def is_table(source):
+    """Whether a source is a .csv or .tsv file, by its name."""
+    return ending(pathlib.Path(source)) in (".csv", ".tsv")
 
 
 def tokenized(tokenizer, data):
-    """The same examples as token ids; the source may have given ids already."""
-    if data is None or data.is_tokenized:
+    """The same examples as token ids; the source may have given ids already.
+
+    Raises:
+        ValueError: if the source gave ids of another vocabulary than the tokenizer's.
+    """
+    if data is None:
+        return None
+    if data.is_tokenized:
+        if (
+            data.source.startswith("keras")
+            and tokenizer.words != imdb_tokenizer().words
+        ):
+            raise ValueError(
+                f"{data.source} holds ids of the vocabulary of keras.datasets.imdb. "
+                "Received: a model with a vocabulary of its own, to which they mean "
+                "other words. Take the source 'tfds', which gives texts."
+            )
         return data
     ids = [encoding.ids for encoding in tokenizer.encode_batch(data.texts)]
     return dataclasses.replace(data, texts=ids)

@@ -35,7 +35,15 @@ def teach(ids, labels, num_classes, more):
             f"{fewest} of the rarest. Label more, or train without `unlabelled`."
         )
     vectorizer, classifier = _make(num_classes)
-    classifier.fit(vectorizer.fit_transform(_as_words(ids)), labels)
+    try:
+        counts = vectorizer.fit_transform(_as_words(ids))
+    except ValueError:  # scikit-learn's: no n-gram is left
+        raise ValueError(
+            f"A teacher learns from words that stand in {LEAST_TEXTS} or more texts. "
+            f"Received: {len(ids)} texts without any. Label more, or train without "
+            "`unlabelled`."
+        ) from None
+    classifier.fit(counts, labels)
     return [
         classifier.predict_proba(vectorizer.transform(_as_words(texts)))
         for texts in more

@@ -31,5 +31,8 @@ def write_json(path, value):
 
 
 def read_json(path):
-    """Reads plain types."""
-    return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    """Reads plain types; a file that is not JSON is refused by name."""
+    try:
+        return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"'{path}' is damaged or not JSON: {error}.") from None

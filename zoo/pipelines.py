@@ -54,7 +54,7 @@ class SentimentClassifier:
     """
 
     def __init__(self, model, tokenizer, labels, maxlen, name=None):
-        self.model = model
+        self._model = model
         self.tokenizer = tokenizer
         self.labels = tuple(labels)
         self.maxlen = _at_least_one("maxlen", maxlen)
@@ -66,6 +66,11 @@ class SentimentClassifier:
                 f"wide. Received: {self.labels}. An output of width 1 tells two "
                 "classes apart."
             )
+
+    @property
+    def model(self):
+        """The `keras.Model`. For another one make another pipeline."""
+        return self._model
 
     def __repr__(self):
         return (
@@ -98,13 +103,15 @@ class SentimentClassifier:
         """Class probabilities of texts that are token ids already.
 
         Args:
-            ids: A list of lists of ids, such as an array of `keras.datasets.imdb`.
+            ids: A list of lists of ids, such as an array of `keras.datasets.imdb`, as
+                it comes or padded.
             batch_size: Number of texts computed at once.
 
         Returns:
             Array (texts, classes), in order.
         """
         _at_least_one("batch_size", batch_size)
+        ids = [[i for i in row if i] if 0 in row else row for row in ids]
         probabilities = np.empty((len(ids), len(self.labels)), "float32")
         for rows in self._batches(ids, batch_size):
             output = self.model.predict_on_batch(self._padded([ids[i] for i in rows]))
@@ -252,7 +259,7 @@ def load(name, *, weights=None):
 
     Args:
         name: A name of `zoo.list_models()`, or a folder that a training run or
-            `save` wrote.
+            `save` wrote. A folder of the name of a model is written "./name".
         weights: Which of the model's trained weights; the first by default.
 
     Returns:
@@ -269,14 +276,15 @@ def load(name, *, weights=None):
     'positive'
     """
     folder = pathlib.Path(name)
-    if folder.is_dir():
+    known = {entry.name for entry in registry.ENTRIES}
+    if folder.is_dir() and name not in known:
         if weights is not None:
             raise ValueError(
                 "`weights` choose among those of a model of zoo.list_models(). "
                 f"Received: {weights!r} for the folder '{folder}', which has its own."
             )
         return _load_folder(folder)
-    if folder.exists() or len(folder.parts) > 1:
+    if name not in known and (folder.exists() or len(folder.parts) > 1):
         raise ValueError(
             f"`name` must be a model of zoo.list_models() or a folder. Received: "
             f"'{name}', which is {'a file' if folder.exists() else 'not there'}."

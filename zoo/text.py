@@ -121,8 +121,8 @@ class Tokenizer:
                 f"reserved. Received: {vocabulary_size}."
             )
         rule, counts = cls.from_words([])._backend, Counter()
-        for text in texts:
-            plain = rule.normalizer.normalize_str(_decode_entities(text)[0])
+        for text in check_texts(texts):
+            plain = rule.normalizer.normalize_str(_plain(text)[0])
             counts.update(w for w, _ in rule.pre_tokenizer.pre_tokenize_str(plain))
         if not counts:
             raise ValueError("`texts` hold no word. Received: only empty texts.")
@@ -186,7 +186,7 @@ class Tokenizer:
                 place.
         """
         texts = check_texts(texts)
-        decoded = [_decode_entities(text) for text in texts]
+        decoded = [_plain(text) for text in texts]
         encodings = self._backend.encode_batch([plain for plain, _ in decoded])
         return [
             _with_typed_words(encoding, text, places)
@@ -223,26 +223,44 @@ def check_texts(texts):
     return [str(text) for text in texts]
 
 
-def _decode_entities(text):
-    """The text with HTML entities decoded once, and where each character came from.
+def _plain(text):
+    """The text with HTML entities decoded once and accents composed (Unicode NFC).
 
     Returns:
-        (plain, places): `places[i]` is (start, end) in `text` of `plain[i]`, or None
-        for all of them where nothing was decoded.
+        (plain, places): `places[i]` is the (start, end) in `text` that `plain[i]` came
+        from, or places is None where every character stands in its own place.
     """
     text = _SURROGATE.sub("\ufffd", text)  # half a character: not encodable as UTF-8
-    if "&" not in text or not _ENTITY.search(text):
+    entities = "&" in text and _ENTITY.search(text)
+    if not entities and unicodedata.is_normalized("NFC", text):
         return text, None
-    pieces, places, end = [], [], 0
-    for match in _ENTITY.finditer(text):
+    pieces, end = [], 0  # (characters, start, end)
+    for match in _ENTITY.finditer(text) if entities else ():
         characters = _unescape(match.group())
         if characters is not None:
-            pieces += [text[end : match.start()], characters]
-            places += [(i, i + 1) for i in range(end, match.start())]
-            places += [match.span()] * len(characters)
+            pieces += [(text[i], i, i + 1) for i in range(end, match.start())]
+            pieces.append((characters, *match.span()))
             end = match.end()
-    places += [(i, i + 1) for i in range(end, len(text))]
-    return "".join([*pieces, text[end:]]), places
+    pieces += [(text[i], i, i + 1) for i in range(end, len(text))]
+    pieces = _composed(pieces)
+    places = [(a, b) for characters, a, b in pieces for _ in characters]
+    return "".join(characters for characters, _, _ in pieces), places
+
+
+def _composed(pieces):
+    """Joins the pieces that Unicode composes: a letter and its accents, jamo."""
+    joined = []
+    for characters, start, end in pieces:
+        composed = unicodedata.normalize("NFC", characters)
+        if joined:
+            before, first, _ = joined[-1]
+            both = unicodedata.normalize("NFC", before + composed)
+            accent = composed and unicodedata.combining(composed[0])
+            if accent or both != before + composed:
+                joined[-1] = (both, first, end)
+                continue
+        joined.append((composed, start, end))
+    return joined
 
 
 def _unescape(entity):
@@ -257,13 +275,4 @@ def _with_typed_words(encoding, text, places):
     offsets = encoding.offsets[1:]  # the start id has no place in the text
     if places is not None:
         offsets = [(places[a][0], places[b - 1][1]) for a, b in offsets]
-    if not text.isascii():
-        offsets = [(a, _end_of_character(text, b)) for a, b in offsets]
     return Encoding(encoding.ids, [text[a:b] for a, b in offsets], offsets)
-
-
-def _end_of_character(text, end):
-    """`end` moved past the accents that stand on the last letter before it."""
-    while end < len(text) and unicodedata.combining(text[end]):
-        end += 1
-    return end

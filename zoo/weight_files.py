@@ -1,8 +1,10 @@
 """Weight files: written small, checked by hash before they are read, never pickled."""
 
 import hashlib
+import io
 import pathlib
 import tempfile
+import zipfile
 
 import h5py
 import numpy as np
@@ -89,10 +91,35 @@ def load_file(model, path):
             ".keras, a name of zoo.list_models(), or None for random weights."
         )
     try:
+        _check_count(model, path)
         model.load_weights(path)
     except Exception as error:
         raise ValueError(
             f"The weights in '{path}' do not fit the model '{model.name}'. Give the "
-            "factory the arguments that the file was trained with. Keras says: "
+            "factory the arguments that the file was trained with. Reason: "
             f"{str(error).splitlines()[0]}"
         ) from error
+
+
+def _check_count(model, path):
+    """Refuses a file with more or fewer weights: Keras leaves out what is too much."""
+    if path.suffix == ".keras":
+        with zipfile.ZipFile(path) as archive:
+            found = _count(io.BytesIO(archive.read("model.weights.h5")))
+    else:
+        found = _count(path)
+    if found != len(model.weights):
+        raise ValueError(f"it holds {found} weights, the model {len(model.weights)}")
+
+
+def _count(file):
+    names = []
+    with h5py.File(file) as weights:
+        weights.visititems(
+            lambda name, item: (
+                names.append(name)
+                if isinstance(item, h5py.Dataset) and not name.startswith("optimizer/")
+                else None
+            )
+        )
+    return len(names)

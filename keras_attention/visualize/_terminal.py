@@ -1,5 +1,7 @@
 """A text for the terminal: each token on a ground shaded by its attention weight."""
 
+import re
+
 from rich.style import Style
 from rich.text import Text
 
@@ -9,6 +11,8 @@ from keras_attention.visualize._spans import split_text
 # Below this share the terminal's own colours stay: its ground is not known, and a box
 # almost in the theme's paper colour would stand out on another ground.
 FAINTEST = 0.04
+# A terminal would obey them; a line end and a tab are only drawn.
+CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def highlight_terminal(text, offsets, weights, *, cut=(), dark=True):
@@ -44,5 +48,5 @@ def highlight_terminal(text, offsets, weights, *, cut=(), dark=True):
         elif span.share >= FAINTEST:
             color = shade(span.share, theme)
             style = Style(color=readable_ink(color), bgcolor=color)
-        line.append(span.text, style)
+        line.append(CONTROLS.sub("\ufffd", span.text), style)
     return line
