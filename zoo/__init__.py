@@ -16,7 +16,8 @@ if not hasattr(keras_attention, "BahdanauAttention"):
     )
 
 from zoo.explanation import Explanation
-from zoo.pipelines import Prediction, SentimentClassifier, load
+from zoo.loading import load
+from zoo.pipelines import Prediction, SentimentClassifier
 from zoo.registry import list_models
 from zoo.sentiment import imdb_bilstm, imdb_bilstm_attention
 from zoo.text import Encoding, Tokenizer
