@@ -12,8 +12,8 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 # The environment is made anew only when what it installs has changed.
 $(VENV)/.installed: setup.cfg pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable ".[test]"
+	$(BIN)/python -m pip install -qq --upgrade pip
+	$(BIN)/python -m pip install -qq --editable ".[test]"
 	touch $@
 
 demo: $(VENV)/.installed

@@ -5,6 +5,7 @@ is quick.
 """
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
@@ -27,6 +28,8 @@ def main(words=None):
         sys.stdout.reconfigure(errors="replace")  # what a terminal cannot show
     options = build_parser().parse_args(words)
     try:
+        with silent_libraries():
+            import keras  # noqa: F401 - every command needs it
         options.run(options)
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as head, has what it wanted
@@ -40,6 +43,19 @@ def main(words=None):
         print("\nStopped.", file=sys.stderr)
         return 130
     return 0
+
+
+@contextlib.contextmanager
+def silent_libraries():
+    """Keeps what compiled libraries log while they load off the terminal."""
+    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
 
 
 # ---- what the words mean
