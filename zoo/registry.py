@@ -65,7 +65,7 @@ _IMDB = {
     ),
     "labels": ("negative", "positive"),
     "maxlen": 400,
-    "data": "IMDB reviews (Maas et al. 2011)",
+    "data": "IMDB",
     "licence": "Apache-2.0",
 }
 _SIZES = {
@@ -99,10 +99,12 @@ ENTRIES = (
         weights={
             "imdb": TrainedWeights(
                 file="imdb_bilstm.weights.h5",
-                sha256="",
+                sha256=(
+                    "557b7a27d6e8e48167bc914c06a31a7a83d6688d546bdf169cbb093f3b500880"
+                ),
                 architecture=_SIZES,
-                parameters=0,
-                metric="",
+                parameters=3_938_945,
+                metric="90.65% of the 25,000 test reviews",
                 **_IMDB,
             )
         },
@@ -149,14 +151,19 @@ class ModelTable(list):
         return text.getvalue().rstrip()
 
     def to_rich(self):
-        """The table for a rich console."""
+        """The table for a rich console; it fits 80 columns."""
+        from rich import box
         from rich.table import Table
 
-        table = Table(title=None, header_style="bold")
-        for column in self[0] if self else ():
-            table.add_column(column.replace("_", " "), overflow="fold")
+        table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0))
+        columns = [
+            column for column in (self[0] if self else ()) if column != "weights"
+        ]
+        for column in columns:
+            shown = "MB" if column == "megabytes" else column
+            table.add_column(shown, no_wrap=column in ("name", "parameters"))
         for row in self:
-            table.add_row(*(_cell(column, value) for column, value in row.items()))
+            table.add_row(*(_cell(column, row[column]) for column in columns))
         return table
 
 
