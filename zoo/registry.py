@@ -161,7 +161,7 @@ class ModelTable(list):
         ]
         for column in columns:
             shown = "MB" if column == "megabytes" else column
-            table.add_column(shown, no_wrap=column in ("name", "parameters"))
+            table.add_column(shown, no_wrap=column != "metric")
         for row in self:
             table.add_row(*(_cell(column, row[column]) for column in columns))
         return table
