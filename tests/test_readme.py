@@ -56,7 +56,9 @@ def test_the_two_commands_are_in_the_makefile(target):
 
 def test_the_table_is_the_registrys():
     for row in zoo.list_models():
-        line = next(x for x in README.splitlines() if x.startswith(f"| `{row['name']}"))
+        line = next(
+            x for x in README.splitlines() if x.startswith(f"| `{row['name']}` ")
+        )
         assert row["metric"].split("%")[0] + "%" in line
         assert f"{row['parameters']:,}" in line
 
