@@ -145,6 +145,7 @@ def test_the_card_names_command_metric_and_versions(run):
 # ---- stopping and going on
 
 
+@pytest.mark.slow
 def test_two_runs_of_a_seed_are_equal_and_of_two_seeds_not(reviews, run, tmp_path):
     first = run[1]
     again = train(config(reviews, tmp_path / "again", epochs=4), progress=False)
@@ -153,6 +154,7 @@ def test_two_runs_of_a_seed_are_equal_and_of_two_seeds_not(reviews, run, tmp_pat
     assert other["validation"]["loss"] != first["validation"]["loss"]
 
 
+@pytest.mark.slow
 def test_a_run_killed_in_its_second_epoch_ends_like_one_left_alone(
     reviews, run, tmp_path
 ):
@@ -391,6 +393,7 @@ def test_the_plain_model_trains_and_has_no_attention_file(reviews, tmp_path):
     assert not (tmp_path / "run" / "attention.keras").exists()
 
 
+@pytest.mark.slow
 def test_compare_trains_both_and_tabulates(reviews, tmp_path):
     plan = config(reviews, tmp_path, epochs=1, attention_units=5)
     rows = compare(plan, seeds=2, progress=False)
@@ -494,6 +497,7 @@ def test_options_that_cannot_be_are_refused(options, message):
         config(options.pop("data", "tfds"), "out", **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "option",
     [
@@ -526,6 +530,7 @@ def base(reviews, tmp_path_factory):
     return train(config(reviews, folder), progress=False)
 
 
+@pytest.mark.slow
 def test_training_goes_on_from_the_last_step_not_from_the_average(
     reviews, base, tmp_path
 ):
@@ -536,6 +541,7 @@ def test_training_goes_on_from_the_last_step_not_from_the_average(
     assert slow["validation"]["accuracy"] >= fast["validation"]["accuracy"] - 0.15
 
 
+@pytest.mark.slow
 def test_a_start_may_have_another_dropout(run, reviews, tmp_path):
     fresh = dict.fromkeys(("embedding_dim", "lstm_units"))
     plan = config(
