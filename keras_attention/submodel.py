@@ -246,10 +246,9 @@ class WithScores(_Wrapper):
         # queries, for one), and the model's output must stay the model's: so they are
         # called twice. Some take the mask off their inputs: so the first call gets
         # copies, which carry the mask too.
-        scored, weights = self.layer(
+        _, weights = self.layer(
             *self._copies(args), return_attention_scores=True, **self._copies(kwargs)
         )
-        del scored
         return self.layer(*args, **kwargs), weights
 
     def _copies(self, arguments):
