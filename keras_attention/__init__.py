@@ -7,12 +7,19 @@ length, H heads, D, F, K, U widths (query, value, key, units).
 from keras_attention import functional, masking
 from keras_attention._version import __version__
 from keras_attention.additive import BahdanauAttention
-from keras_attention.base import ScoredAttention
+from keras_attention.base import AttentionLayer
+from keras_attention.dot_product import ScaledDotProductAttention, SelfAttention
+from keras_attention.multiplicative import LuongAttention
+from keras_attention.scored import ScoredAttention
 from keras_attention.submodel import attention_submodel, holds_attention
 
 __all__ = [
+    "AttentionLayer",
     "BahdanauAttention",
+    "LuongAttention",
+    "ScaledDotProductAttention",
     "ScoredAttention",
+    "SelfAttention",
     "__version__",
     "attention_submodel",
     "functional",

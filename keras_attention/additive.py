@@ -1,16 +1,15 @@
 """BahdanauAttention: additive attention with its learned projections."""
 
-import numbers
-
 import keras
 from keras import ops
 
-from keras_attention.base import ScoredAttention
-from keras_attention.functional import additive_scores
+from keras_attention.functional import additive_scores, project
+from keras_attention.kernels import Kernels, check_whole
+from keras_attention.scored import ScoredAttention
 
 
 @keras.saving.register_keras_serializable(package="keras_attention")
-class BahdanauAttention(ScoredAttention):
+class BahdanauAttention(Kernels, ScoredAttention):
     """Additive attention: a small network scores each key against the query.
 
     `weights = softmax(v . tanh(W q + U k))`, `context = sum(weights * value)`.
@@ -25,29 +24,16 @@ class BahdanauAttention(ScoredAttention):
 
     Args:
         units: Width of the hidden layer tanh(W q + U k), at least 1.
+        normalize: Whether to normalise v as g v / |v|, with a learned gain g that
+            begins at 1 / sqrt(units), and to add a bias inside the tanh: what
+            `tfa.seq2seq.BahdanauAttention(normalize=True)` did.
         use_bias: Whether to add a bias inside the tanh. The paper has none.
-        dropout: Fraction of the weights to drop in training; the weights returned are
-            never dropped.
-        return_attention_scores: `False` makes a call return the context alone, for
-            `keras.Sequential`; the same argument in a call overrides it.
         kernel_initializer: Initializer of W, U and v.
         kernel_regularizer: Regularizer of W, U and v.
-        seed: Integer seed of the dropout.
-        **kwargs: `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+        **kwargs: `activation`, `dropout`, `return_attention_scores` and `seed` of
+            `AttentionLayer`; `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
-    Call arguments:
-        query: Queries (B, T, D); or one decoder state (B, D); or, with no value given,
-            the states (B, S, F) to pool.
-        value: Values (B, S, F) to mix.
-        key: Keys (B, S, K) to score. The values by default.
-        mask: With states alone, their padding mask (B, S). Keras fills it.
-        query_mask: Padding mask (B, T) of the queries. Keras fills it.
-        value_mask: Padding mask (B, S) of the values. Keras fills it.
-        key_mask: Padding mask (B, S) of the keys. Keras fills it.
-        attention_mask: Mask (B, T, S) for single pairs, 1s to broadcast.
-        use_causal_mask: Whether query t may attend only to the keys 0..t.
-        return_attention_scores: Overrides the constructor's.
-        training: Whether to apply dropout.
+    Call arguments: those of `ScoredAttention`. States alone are pooled, without a query.
 
     Masks are True, or 1, where attention is allowed. A mask given by hand takes the
     place of the one that Keras would fill in.
@@ -71,37 +57,17 @@ class BahdanauAttention(ScoredAttention):
         Bahdanau, Cho & Bengio (2015), "Neural Machine Translation by Jointly Learning
         to Align and Translate", equations 5-6 and section A.1.2. Without a query:
         Raffel & Ellis (2016), "Feed-Forward Networks with Attention Can Solve Some
-        Long-Term Memory Problems", equation 1.
+        Long-Term Memory Problems", equation 1. Normalised: Salimans & Kingma (2016),
+        "Weight Normalization", equation 2.
     """
 
-    def __init__(
-        self,
-        units,
-        *,
-        use_bias=False,
-        dropout=0.0,
-        return_attention_scores=True,
-        kernel_initializer="glorot_uniform",
-        kernel_regularizer=None,
-        seed=None,
-        **kwargs,
-    ):
-        super().__init__(
-            dropout=dropout,
-            return_attention_scores=return_attention_scores,
-            seed=seed,
-            **kwargs,
-        )
-        whole = isinstance(units, numbers.Integral) and not isinstance(units, bool)
-        if not whole or units < 1:
-            raise ValueError(
-                "`units`, the width of the hidden layer, must be an integer of at "
-                f"least 1. Received: {units!r}. 32 to 128 are usual."
-            )
-        self.units = int(units)
+    pools_states = True
+
+    def __init__(self, units, *, normalize=False, use_bias=False, **kwargs):
+        super().__init__(**kwargs)
+        self.units = check_whole("units", units, "32 to 128 are usual.")
+        self.normalize = normalize
         self.use_bias = use_bias
-        self.kernel_initializer = keras.initializers.get(kernel_initializer)
-        self.kernel_regularizer = keras.regularizers.get(kernel_regularizer)
         self.query_kernel = None
         self.bias = None
 
@@ -109,28 +75,15 @@ class BahdanauAttention(ScoredAttention):
         super().build(query_shape, value_shape, key_shape)
         key_shape = key_shape or value_shape or query_shape
         if value_shape is not None:
-            self.query_kernel = self._kernel("query_kernel", query_shape[-1])
-        self.key_kernel = self._kernel("key_kernel", key_shape[-1])
-        self.score_vector = self._kernel("score_vector")
-        if self.use_bias:
-            self.bias = self.add_weight(
-                shape=(self.units,), initializer="zeros", name="bias", autocast=False
-            )
-
-    def _kernel(self, name, width=()):
-        """A weight (width, units), or (units,); not rounded to 16 bits when used."""
-        if width is None:
-            raise ValueError(
-                "The last dimension of the inputs must be known to build "
-                f"{type(self).__name__}. Received: None. Give `keras.Input` a width."
-            )
-        return self.add_weight(
-            shape=(self.units,) if width == () else (width, self.units),
-            initializer=_fresh(self.kernel_initializer, name),
-            regularizer=self.kernel_regularizer,
-            name=name,
-            autocast=False,
-        )
+            shape = (query_shape[-1], self.units)
+            self.query_kernel = self.add_kernel("query_kernel", shape)
+        self.key_kernel = self.add_kernel("key_kernel", (key_shape[-1], self.units))
+        self.score_vector = self.add_kernel("score_vector", (self.units,))
+        if self.use_bias or self.normalize:
+            self.bias = self.add_bias("bias", (self.units,))
+        if self.normalize:
+            unit = keras.initializers.Constant(self.units**-0.5)
+            self.gain = self.add_bias("gain", (), unit)
 
     def project_query(self, query):
         if self.query_kernel is None:
@@ -139,33 +92,22 @@ class BahdanauAttention(ScoredAttention):
                 "has no weights for one. Received: a call with a query. Make a second "
                 "layer for it, or build this one by layer(query, value) first."
             )
-        return ops.matmul(query, ops.cast(self.query_kernel, self.score_dtype))
+        return project(query, self.read(self.query_kernel))
 
     def project_key(self, key):
-        key = ops.matmul(key, ops.cast(self.key_kernel, self.score_dtype))
-        if self.bias is not None:
-            key = key + ops.cast(self.bias, self.score_dtype)
-        return key  # (B, S, units)
+        bias = None if self.bias is None else self.read(self.bias)
+        return project(key, self.read(self.key_kernel), bias)  # (B, S, units)
 
     def score(self, query, key):
-        vector = ops.cast(self.score_vector, self.score_dtype)
+        vector = self.read(self.score_vector)
+        if self.normalize:
+            vector = self.read(self.gain) * vector / ops.norm(vector)
         return additive_scores(query, key, vector)
 
     def get_config(self):
         return {
             **super().get_config(),
             "units": self.units,
+            "normalize": self.normalize,
             "use_bias": self.use_bias,
-            "kernel_initializer": keras.initializers.serialize(self.kernel_initializer),
-            "kernel_regularizer": keras.regularizers.serialize(self.kernel_regularizer),
         }
-
-
-def _fresh(initializer, name):
-    """A copy for one weight: an initializer called twice gives the same numbers."""
-    if not isinstance(initializer, keras.initializers.Initializer):
-        return initializer
-    config = initializer.get_config()
-    if isinstance(config.get("seed"), int):
-        config["seed"] += ("query_kernel", "key_kernel", "score_vector").index(name)
-    return type(initializer).from_config(config)

@@ -3,7 +3,9 @@
 Whatever does not fit is refused with one sentence; nothing is guessed from sizes.
 """
 
-from keras_attention.masking import as_boolean_mask
+from keras import ops
+
+from keras_attention.masking import as_boolean_mask, causal_mask, combine_masks
 
 POOLING, STEP, FULL = "pooling", "step", "full"
 
@@ -61,7 +63,37 @@ def output_shapes(query_shape, value_shape):
     return (*query_shape[:2], width), (*query_shape[:2], length)
 
 
-def query_padding(mask, query):
+def allowed_pairs(
+    query, key, *, query_mask, key_masks, attention_mask, use_causal_mask, heads=None
+):
+    """All masks of a call as one: which query may attend to which key.
+
+    Args:
+        query: Queries (B, T, D), or None for the one query of the pooling form.
+        key: Keys (B, S, K).
+        query_mask: Padding mask (B, T) of the queries, (B,) for one step, or None.
+        key_masks: {name of the argument: padding mask (B, S) of the keys, or None}.
+        attention_mask: Mask (B, T, S) for single pairs, 1s to broadcast, or None. With
+            `heads` also (B, H, T, S).
+        use_causal_mask: Whether query t may attend only to the keys 0..t.
+        heads: Number of heads: the result gets an axis for them.
+
+    Returns:
+        A boolean tensor that broadcasts to (B, T, S), or with `heads` to (B, H, T, S);
+        None where everything may be attended.
+    """
+    masks = [
+        _query_padding(query_mask, query),
+        *(_key_padding(name, mask, key) for name, mask in key_masks.items()),
+    ]
+    if use_causal_mask:
+        masks.append(causal_mask(ops.shape(query)[1], ops.shape(key)[1]))
+    if heads is not None:
+        masks = [None if mask is None else mask[:, None] for mask in masks]
+    return combine_masks(*masks, _pair_mask(attention_mask, query, key, heads))
+
+
+def _query_padding(mask, query):
     """A padding mask of the queries, (B, T) or (B,) for one step -> (B, T, 1)."""
     if mask is None:
         return None
@@ -72,7 +104,7 @@ def query_padding(mask, query):
     return mask[:, :, None]
 
 
-def key_padding(name, mask, key):
+def _key_padding(name, mask, key):
     """A padding mask of the keys, (B, S) -> (B, 1, S); `name` is for errors."""
     if mask is None:
         return None
@@ -81,16 +113,17 @@ def key_padding(name, mask, key):
     return mask[:, None, :]
 
 
-def pair_mask(mask, query, key):
-    """An attention mask (B, T, S), 1s broadcast; other shapes are refused."""
+def _pair_mask(mask, query, key, heads):
+    """An attention mask (B, T, S) or, with heads, (B, H, T, S) too; 1s broadcast."""
     if mask is None:
         return None
     mask = as_boolean_mask(mask, "attention_mask")
     length = 1 if query is None else query.shape[1]
-    _check_shape(
-        "attention_mask", mask, (key.shape[0], length, key.shape[1]), broadcast=True
-    )
-    return mask
+    expected = (key.shape[0], length, key.shape[1])
+    if heads is not None and len(mask.shape) == 4:
+        expected = (expected[0], heads, *expected[1:])
+    _check_shape("attention_mask", mask, expected, broadcast=True)
+    return mask if heads is None or len(mask.shape) == 4 else mask[:, None]
 
 
 def _check_shape(name, mask, expected, broadcast=False):
@@ -122,4 +155,32 @@ def refuse_plain_mask(mask):
             "`mask` is the padding mask of the states that are pooled, layer(states, "
             "mask=...). Received: `mask` in a call with a value. Name whose mask it "
             "is: `query_mask`, `value_mask` or `attention_mask`."
+        )
+
+
+def refuse_state(layer):
+    """Refuses a `state` given to a mechanism that has none."""
+    raise ValueError(
+        f"{type(layer).__name__} has no state: each step depends on its own query "
+        "alone. Received: `state` in a call. Leave it out."
+    )
+
+
+def refuse_widths(what, query, key):
+    """Refuses a query and a key of different widths, in the name of `what`."""
+    if None not in (query, key) and query != key:
+        raise ValueError(
+            f"{what} needs query and key of one width. Received: query {query}, key "
+            f'{key}. Use LuongAttention("general"), which learns a projection, or give '
+            "them one width."
+        )
+
+
+def self_form(shape):
+    """Refuses what is not one tensor of tokens (batch, T, width)."""
+    if shape and isinstance(shape[0], list | tuple) or len(shape) != 3:
+        raise ValueError(
+            "Self-attention takes one tensor of tokens (batch, T, width). Received: "
+            f"{shape}. A query over other values is LuongAttention, "
+            "ScaledDotProductAttention or MultiHeadAttention."
         )

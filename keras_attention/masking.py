@@ -64,6 +64,20 @@ def causal_mask(query_length, key_length):
     return ops.less_equal(key_position, query_position)
 
 
+def local_mask(query_length, key_length, window):
+    """Boolean (1, T, S): query t may attend to the keys t - window .. t + window.
+
+    Example:
+
+    >>> mask = local_mask(3, 4, window=1)
+    >>> keras.ops.convert_to_numpy(mask).astype(int).tolist()
+    [[[1, 1, 0, 0], [1, 1, 1, 0], [0, 1, 1, 1]]]
+    """
+    query_position = ops.arange(query_length)[None, :, None]
+    key_position = ops.arange(key_length)[None, None, :]
+    return ops.less_equal(ops.abs(key_position - query_position), window)
+
+
 def combine_masks(*masks):
     """The logical and of masks that broadcast; None stands for "no mask".
 
@@ -100,9 +114,7 @@ def masked_softmax(scores, mask=None, axis=-1):
     >>> keras.ops.convert_to_numpy(weights).tolist()
     [[0.5, 0.5, 0.0]]
     """
-    scores = ops.convert_to_tensor(scores)
-    if _dtype(scores) != "float64":
-        scores = ops.cast(scores, "float32")
+    scores = _lifted(scores)
     floor = np.finfo(_dtype(scores)).min
     if mask is not None:
         mask = as_boolean_mask(mask)
@@ -113,6 +125,101 @@ def masked_softmax(scores, mask=None, axis=-1):
         exponentials = ops.where(mask, exponentials, 0.0)
     total = ops.sum(exponentials, axis=axis, keepdims=True)
     return exponentials / ops.where(total > 0, total, 1.0)
+
+
+def masked_sparsemax(scores, mask=None, axis=-1):
+    """Sparsemax over the positions where `mask` is True: softmax with true zeros.
+
+    Martins & Astudillo (2016), equation 2: the point of the probability simplex that is
+    nearest to the scores. Keys that score 1 or more below the best get the weight 0.
+    Masks mean what they mean in `masked_softmax`.
+
+    Args:
+        scores: Tensor of any shape.
+        mask: Mask that broadcasts to `scores`, True or 1 = may attend; or None.
+        axis: The axis of the keys.
+
+    Returns:
+        Tensor shaped like `scores`, float32 (float64 for float64 scores).
+
+    Example:
+
+    >>> weights = masked_sparsemax(np.array([[0.5, 0.0, -9.0]]))
+    >>> keras.ops.convert_to_numpy(weights).tolist()
+    [[0.75, 0.25, 0.0]]
+    """
+    scores = _lifted(scores)
+    floor = np.finfo(_dtype(scores)).min
+    if mask is not None:
+        mask = as_boolean_mask(mask)
+        scores = ops.where(mask, scores, floor)
+    peak = ops.stop_gradient(ops.max(scores, axis=axis, keepdims=True, initial=floor))
+    # Below peak - 1 the weight is 0 wherever it is exactly: -2 keeps the sums finite.
+    weights = ops.sparsemax(ops.maximum(scores - peak, -2.0), axis=axis)
+    return weights if mask is None else ops.where(mask, weights, 0.0)
+
+
+ACTIVATIONS = {"softmax": masked_softmax, "sparsemax": masked_sparsemax}
+
+
+def get_activation(name):
+    """The function `(scores, mask) -> weights` of a name in `ACTIVATIONS`.
+
+    Raises:
+        ValueError: for another name.
+
+    Example:
+
+    >>> get_activation("softmax") is masked_softmax
+    True
+    """
+    if name not in ACTIVATIONS:
+        raise ValueError(
+            f"`activation` must be one of {', '.join(map(repr, ACTIVATIONS))}. "
+            f"Received: {name!r}. 'softmax' is the usual one."
+        )
+    return ACTIVATIONS[name]
+
+
+def silence_padding(query, key, value, may_attend):
+    """Replaces by 0 what nobody may attend to, and queries with nothing to attend to.
+
+    So a NaN in a padded slot reaches neither the sums (0 x NaN is NaN) nor the
+    gradients.
+
+    Args:
+        query: Queries (B, T, D), or None.
+        key: Keys (B, S, K).
+        value: Values (B, S, F).
+        may_attend: Boolean (B, T, S) or (B, H, T, S), 1s to broadcast; or None.
+
+    Returns:
+        The query, key and value.
+
+    Example:
+
+    >>> x = np.array([[[np.nan], [1.0]]])
+    >>> _, key, _ = silence_padding(None, x, x, np.array([[[False, True]]]))
+    >>> keras.ops.convert_to_numpy(key).tolist()
+    [[[0.0], [1.0]]]
+    """
+    if may_attend is None:
+        return query, key, value
+    if len(may_attend.shape) == 4:
+        may_attend = ops.any(may_attend, axis=1)
+    live_keys = ops.any(may_attend, axis=1)[..., None]  # (B, S, 1)
+    silent_value = ops.where(live_keys, value, 0)
+    key = silent_value if key is value else ops.where(live_keys, key, 0)
+    if query is not None:
+        live_queries = ops.any(may_attend, axis=2)[..., None]  # (B, T, 1)
+        query = ops.where(live_queries, query, 0)
+    return query, key, silent_value
+
+
+def _lifted(scores):
+    """Scores in float32, or in float64 if they are."""
+    scores = ops.convert_to_tensor(scores)
+    return scores if _dtype(scores) == "float64" else ops.cast(scores, "float32")
 
 
 def _dtype(tensor):

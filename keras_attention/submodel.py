@@ -5,10 +5,10 @@ import itertools
 import keras
 from keras import ops
 
-from keras_attention.base import CarryMask, ScoredAttention
+from keras_attention.base import AttentionLayer, CarryMask
 
 ATTENTION_LAYERS = (
-    ScoredAttention,
+    AttentionLayer,
     keras.layers.MultiHeadAttention,
     keras.layers.GroupQueryAttention,
     keras.layers.Attention,
@@ -240,7 +240,7 @@ class WithScores(_Wrapper):
         self.carry_mask = CarryMask(dtype=layer.dtype_policy)
 
     def call(self, *args, return_attention_scores=None, **kwargs):
-        if isinstance(self.layer, ScoredAttention) or return_attention_scores:
+        if isinstance(self.layer, AttentionLayer) or return_attention_scores:
             return self.layer(*args, return_attention_scores=True, **kwargs)
         # Layers of Keras may give other numbers when asked for their scores (at padded
         # queries, for one), and the model's output must stay the model's: so they are
