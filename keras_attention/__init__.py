@@ -9,6 +9,8 @@ from keras_attention._version import __version__
 from keras_attention.additive import BahdanauAttention
 from keras_attention.base import AttentionLayer
 from keras_attention.dot_product import ScaledDotProductAttention, SelfAttention
+from keras_attention.local import LocalAttention
+from keras_attention.multi_head import MultiHeadAttention
 from keras_attention.multiplicative import LuongAttention
 from keras_attention.scored import ScoredAttention
 from keras_attention.submodel import attention_submodel, holds_attention
@@ -16,7 +18,9 @@ from keras_attention.submodel import attention_submodel, holds_attention
 __all__ = [
     "AttentionLayer",
     "BahdanauAttention",
+    "LocalAttention",
     "LuongAttention",
+    "MultiHeadAttention",
     "ScaledDotProductAttention",
     "ScoredAttention",
     "SelfAttention",

@@ -33,7 +33,7 @@ class BahdanauAttention(Kernels, ScoredAttention):
         **kwargs: `activation`, `dropout`, `return_attention_scores` and `seed` of
             `AttentionLayer`; `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
-    Call arguments: those of `ScoredAttention`. States alone are pooled, without a query.
+    Call arguments: those of `ScoredAttention`. States alone are pooled, with no query.
 
     Masks are True, or 1, where attention is allowed. A mask given by hand takes the
     place of the one that Keras would fill in.

@@ -178,9 +178,43 @@ def refuse_widths(what, query, key):
 
 def self_form(shape):
     """Refuses what is not one tensor of tokens (batch, T, width)."""
-    if shape and isinstance(shape[0], list | tuple) or len(shape) != 3:
+    if (shape and isinstance(shape[0], list | tuple)) or len(shape) != 3:
         raise ValueError(
             "Self-attention takes one tensor of tokens (batch, T, width). Received: "
             f"{shape}. A query over other values is LuongAttention, "
             "ScaledDotProductAttention or MultiHeadAttention."
+        )
+
+
+def sequence_form(name, query_shape, value_shape, key_shape):
+    """Refuses what is not sequences (batch, length, width), in the name of a layer."""
+    named = {"query": query_shape, "value": value_shape, "key": key_shape}
+    shapes = [s for s in named.values() if s is not None]
+    listed = any(s and isinstance(s[0], list | tuple) for s in shapes)
+    ranks = {len(s) for s in shapes}
+    if listed or ranks != {3} or (value_shape is None and key_shape is not None):
+        received = ", ".join(f"{k} {_shape_text(s)}" for k, s in named.items())
+        raise ValueError(
+            f"{name} takes a query (batch, T, width), a value (batch, S, width) unless "
+            "it is the query, and a key (batch, S, width) if it differs, as separate "
+            f"arguments. Received: {received}. One decoder state is a sequence of one: "
+            "query[:, None]."
+        )
+    received = ", ".join(f"{k} {_shape_text(s)}" for k, s in named.items())
+    value_shape = value_shape or query_shape
+    _check_sizes(query_shape, value_shape, key_shape or value_shape, received)
+
+
+def check_cache(value, key, cache, position, use_causal_mask):
+    """Refuses a cache beside what it replaces, and a position without a cache."""
+    if position is not None and cache is None:
+        raise ValueError(
+            "`position` says where to write into `cache`. Received: no cache. Make one "
+            "with `empty_cache(batch_size, length)`."
+        )
+    if cache is not None and (value is not None or key is not None or use_causal_mask):
+        raise ValueError(
+            "`cache` takes the place of `value` and `key`, and is causal by itself. "
+            "Received: a cache and one of `value`, `key` or `use_causal_mask`. Leave "
+            "them out; `project_memory(value, key)` makes a cache of them."
         )

@@ -64,13 +64,17 @@ class AttentionLayer(keras.layers.Layer):
         """Scores -> weights over what may be attended; exactly 0 elsewhere."""
         return self._activation(scores, may_attend)
 
+    def drop(self, weights, training):
+        """The copy of the weights that mixes the values, with dropout in training."""
+        if self.dropout > 0 and training:
+            return keras.random.dropout(weights, self.dropout, seed=self.seed_generator)
+        return weights
+
     def mix(self, weights, value, training):
         """Weights (..., T, S) and values (..., S, F) -> contexts (..., T, F)."""
-        if self.dropout > 0 and training:
-            weights = keras.random.dropout(
-                weights, self.dropout, seed=self.seed_generator
-            )
-        return weighted_sum(weights, ops.cast(value, self.score_dtype))
+        return weighted_sum(
+            self.drop(weights, training), ops.cast(value, self.score_dtype)
+        )
 
     # ---- number types
 

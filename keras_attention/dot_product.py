@@ -1,4 +1,4 @@
-"""Dot-product attention: without weights of its own, and the self-attention to learn."""
+"""Dot-product attention: without weights, and self-attention in its simplest form."""
 
 import keras
 

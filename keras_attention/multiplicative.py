@@ -14,7 +14,7 @@ SCORES = ("dot", "scaled_dot", "general", "concat")
 class LuongAttention(Kernels, ScoredAttention):
     """Multiplicative attention, with the scores of Luong et al.
 
-    `weights = softmax(score(q, k))`, `context = sum(weights * value)`, where the score is
+    `weights = softmax(score(q, k))`, `context = sum(weights * value)`. The score is
 
     - "dot": q . k
     - "scaled_dot": q . k / sqrt(d), which keeps the softmax from saturating
@@ -44,7 +44,7 @@ class LuongAttention(Kernels, ScoredAttention):
 
     Raises:
         ValueError: for an unknown score, `units` without "concat", inputs of other
-            ranks, or query and key of different widths where the score is a dot product.
+            ranks, or query and key of different widths with a dot product.
 
     Example:
 

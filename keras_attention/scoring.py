@@ -18,12 +18,14 @@ class BorrowsScore(ScoredAttention):
     def __init__(self, score="dot", **kwargs):
         super().__init__(**kwargs)
         if isinstance(score, str) and score in SCORES:
-            score = LuongAttention(score, dtype=self.dtype_policy, name=f"{score}_score")
+            score = LuongAttention(
+                score, dtype=self.dtype_policy, name=f"{score}_score"
+            )
         elif not isinstance(score, ScoredAttention):
             raise ValueError(
-                f"`score` must be one of {', '.join(map(repr, SCORES))}, or an attention "
-                f"layer whose score to take. Received: {score!r}. For the additive score "
-                "write score=BahdanauAttention(32)."
+                f"`score` must be one of {', '.join(map(repr, SCORES))}, or an "
+                f"attention layer whose score to take. Received: {score!r}. The "
+                "additive score is score=BahdanauAttention(32)."
             )
         self.scorer = score
         self._check_scorer()
@@ -35,8 +37,8 @@ class BorrowsScore(ScoredAttention):
             raise ValueError(
                 "`score` lends its score alone: `dropout`, `activation` and a state of "
                 f"its own would do nothing. Received: {type(scorer).__name__} with "
-                f"dropout={scorer.dropout}, activation={scorer.activation!r}. Give them "
-                f"to {type(self).__name__}."
+                f"dropout={scorer.dropout}, activation={scorer.activation!r}. Give "
+                f"them to {type(self).__name__}."
             )
         if scorer.score_dtype != self.score_dtype:
             raise ValueError(
@@ -46,7 +48,8 @@ class BorrowsScore(ScoredAttention):
 
     def build(self, query_shape, value_shape=None, key_shape=None):
         super().build(query_shape, value_shape, key_shape)
-        self.scorer.build(query_shape, value_shape, key_shape)
+        if not self.scorer.built:  # one that comes from a file, or is shared, is
+            self.scorer.build(query_shape, value_shape, key_shape)
 
     def check_shapes(self, query_shape, value_shape, key_shape):
         form = super().check_shapes(query_shape, value_shape, key_shape)

@@ -1,0 +1,320 @@
+"""MultiHeadAttention: several scaled dot-product attentions side by side, cached."""
+
+import keras
+from keras import ops
+
+from keras_attention.arguments import (
+    allowed_pairs,
+    check_cache,
+    sequence_form,
+    static_shape,
+)
+from keras_attention.base import AttentionLayer
+from keras_attention.functional import merge_heads, project
+from keras_attention.heads import (
+    fused_attention,
+    grouped_scores,
+    grouped_sum,
+    has_fused_kernel,
+    write_cache,
+    written_slots,
+)
+from keras_attention.kernels import Kernels, check_whole
+from keras_attention.masking import as_boolean_mask, combine_masks, silence_padding
+
+
+@keras.saving.register_keras_serializable(package="keras_attention")
+class MultiHeadAttention(Kernels, AttentionLayer):
+    """Multi-head attention: self, cross or causal, with caches for decoding.
+
+    `head_i = softmax(Q_i K_i^T / sqrt(key_dim)) V_i`, where Q_i, K_i and V_i are
+    learned projections of query, key and value; `output = [head_1; ...; head_h] W_o`.
+
+    Unlike `keras.layers.MultiHeadAttention` it gives the same numbers with and without
+    the weights asked for, gives zeros (not a mean over padding) where there is nothing
+    to attend to, leaves the masks of its inputs alone, takes a padding mask (B, S) for
+    nothing else, and decodes step by step. `copy_weights` copies from and to it, and
+    `torch.nn.MultiheadAttention`.
+
+    Padding: masked keys have the weight 0 whatever they hold; padded queries have
+    weights and outputs 0. The query's mask goes on.
+
+    Args:
+        num_heads: Number of heads H of the queries.
+        key_dim: Width of a head's queries and keys.
+        value_dim: Width of a head's values; by default `key_dim`.
+        num_key_value_heads: Number of heads of keys and values, a divisor of
+            `num_heads`; as many by default. With fewer, groups of query heads share one
+            (grouped-query attention, Ainslie et al. 2023), and caches are smaller.
+        output_dim: Width of the output; by default that of the query.
+        use_bias: Whether the four projections have biases.
+        rotary_embedding: A `RotaryEmbedding` that turns queries and keys by their
+            positions, or None.
+        kernel_initializer: Initializer of the four kernels.
+        kernel_regularizer: Regularizer of the four kernels.
+        **kwargs: `activation`, `dropout`, `return_attention_scores` and `seed` of
+            `AttentionLayer`; `name`, `dtype`, `trainable` of `keras.layers.Layer`.
+
+    Call arguments:
+        query: Queries (B, T, D).
+        value: Values (B, S, F). The queries by default: self-attention.
+        key: Keys (B, S, K). The values by default.
+        query_mask: Padding mask (B, T) of the queries. Keras fills it.
+        value_mask: Padding mask (B, S) of the values. Keras fills it.
+        key_mask: Padding mask (B, S) of the keys. Keras fills it.
+        attention_mask: Mask (B, T, S) or (B, H, T, S) for single pairs, 1s to
+            broadcast.
+        use_causal_mask: Whether query t may attend only to the keys 0..t.
+        cache: Keys and values that are projected already: from `empty_cache`, with
+            `position`; or from `project_memory`, in the place of `value` and `key`.
+            `value_mask` is then the padding mask (B, S) of the cache.
+        position: Where the T new keys and values are written into the cache, a scalar
+            integer. Query t attends to the cache up to position + t.
+        return_attention_scores: Overrides the constructor's.
+        training: Whether to apply dropout.
+
+    Returns:
+        `(output, weights)`: (B, T, output_dim) and (B, H, T, S); with `position`,
+        `(output, weights, cache)`.
+
+    Raises:
+        ValueError: for inputs of other ranks, a mask of another shape or with values
+            other than 0 and 1, heads that do not divide.
+
+    Example:
+
+    >>> layer = MultiHeadAttention(num_heads=2, key_dim=4)
+    >>> tokens = np.ones((3, 5, 8))
+    >>> output, weights = layer(tokens, use_causal_mask=True)
+    >>> tuple(output.shape), tuple(weights.shape)
+    ((3, 5, 8), (3, 2, 5, 5))
+    >>> cache = layer.empty_cache(batch_size=3, length=5)
+    >>> step, weights, cache = layer(tokens[:, :1], cache=cache, position=0)
+    >>> bool(np.allclose(step, output[:, :1], atol=1e-6))
+    True
+
+    Reference: Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762,
+    section 3.2.2. Grouped queries: Ainslie et al. (2023), arXiv:2305.13245.
+    """
+
+    def __init__(
+        self,
+        num_heads,
+        key_dim,
+        value_dim=None,
+        *,
+        num_key_value_heads=None,
+        output_dim=None,
+        use_bias=True,
+        rotary_embedding=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        self.num_heads = check_whole("num_heads", num_heads, "4 to 16 are usual.")
+        self.key_dim = check_whole("key_dim", key_dim, "32 to 128 are usual.")
+        for name, size in (("value_dim", value_dim), ("output_dim", output_dim)):
+            if size is not None:
+                check_whole(name, size, "None takes the default.")
+        self.value_dim = value_dim
+        self.output_dim = output_dim
+        self.num_key_value_heads = num_key_value_heads
+        groups = self.groups = num_key_value_heads or self.num_heads
+        check_whole("num_key_value_heads", groups, "None is one for each head.")
+        if self.num_heads % groups:
+            raise ValueError(
+                "`num_key_value_heads` must divide `num_heads`. Received: "
+                f"num_heads={num_heads}, num_key_value_heads={num_key_value_heads}. "
+                "1 shares one key and value head among all."
+            )
+        self.use_bias = use_bias
+        self.rotary_embedding = rotary_embedding
+
+    def build(self, query_shape, value_shape=None, key_shape=None):
+        self.check_shapes(query_shape, value_shape, key_shape)
+        value_shape = value_shape or query_shape
+        key_shape = key_shape or value_shape
+        queries, keys = self.num_heads * self.key_dim, self.groups * self.key_dim
+        value_dim = self.value_dim or self.key_dim
+        widths = {
+            "query": (query_shape[-1], queries),
+            "key": (key_shape[-1], keys),
+            "value": (value_shape[-1], self.groups * value_dim),
+            "output": (self.num_heads * value_dim, self.output_dim or query_shape[-1]),
+        }
+        for name, shape in widths.items():
+            setattr(self, f"{name}_kernel", self.add_kernel(f"{name}_kernel", shape))
+            bias = None
+            if self.use_bias:
+                bias = self.add_bias(f"{name}_bias", shape[1:])
+            setattr(self, f"{name}_bias", bias)
+        self.built = True
+
+    def call(
+        self,
+        query,
+        value=None,
+        key=None,
+        *,
+        query_mask=None,
+        value_mask=None,
+        key_mask=None,
+        attention_mask=None,
+        use_causal_mask=False,
+        cache=None,
+        position=None,
+        return_attention_scores=None,
+        training=None,
+    ):
+        check_cache(value, key, cache, position, use_causal_mask)
+        key_masks = {"value_mask": value_mask, "key_mask": key_mask}
+        if value is None and cache is None:
+            key_masks["query_mask"] = query_mask
+        value = query if value is None else value
+        key = value if key is None else key
+        slots = key if cache is None else ops.swapaxes(cache[0], 1, 2)
+        may_attend = allowed_pairs(
+            query,
+            slots,
+            query_mask=query_mask,
+            key_masks=key_masks,
+            attention_mask=attention_mask,
+            use_causal_mask=use_causal_mask,
+            heads=self.num_heads,
+        )
+        if cache is None:
+            query, key, value = silence_padding(query, key, value, may_attend)
+            memory = self._memory(key, value, 0, value_mask)
+        elif position is None:
+            memory = cache
+        else:
+            seen = written_slots(position, ops.shape(query)[1], ops.shape(slots)[1])
+            may_attend = combine_masks(may_attend, seen)
+            fresh = self._memory(query, query, position, None)
+            memory = cache = write_cache(cache, fresh, position)
+        start = 0 if position is None else position
+        query_heads = self._query_heads(query, start, query_mask)
+        asked = self.wants_scores(return_attention_scores)
+        context, weights = self._heads(
+            query_heads, *memory, may_attend, asked, training
+        )
+        output = self._merge(context, may_attend, query_mask)
+        results = (output, weights) if asked else (output,)
+        if position is not None:
+            results = (*results, cache)
+        return results if len(results) > 1 else output
+
+    # ---- the steps of the equation
+
+    def _split(self, inputs, name, num_heads):
+        """Projected inputs with an axis of heads, (B, T, H, d)."""
+        bias = getattr(self, f"{name}_bias")
+        kernel = self.read(getattr(self, f"{name}_kernel"))
+        rows = project(inputs, kernel, None if bias is None else self.read(bias))
+        batch, length = ops.shape(rows)[:2]
+        width = rows.shape[-1] // num_heads
+        return ops.reshape(rows, (batch, length, num_heads, width))
+
+    def _rotate(self, heads, start, mask):
+        if self.rotary_embedding is None:
+            return heads
+        return self.rotary_embedding(heads, start=start, mask=mask)
+
+    def _query_heads(self, query, start, mask):
+        """Queries (B, T, D) -> (B, H, T, d)."""
+        heads = self._split(self.lift(query), "query", self.num_heads)
+        return ops.transpose(self._rotate(heads, start, mask), (0, 2, 1, 3))
+
+    def _memory(self, key, value, start, mask):
+        """Keys (B, S, K) and values (B, S, F) -> (B, G, S, d) and (B, G, S, v)."""
+        key_heads = self._split(self.lift(key), "key", self.groups)
+        key_heads = self._rotate(key_heads, start, mask)
+        value_heads = self._split(self.lift(value), "value", self.groups)
+        return tuple(ops.transpose(x, (0, 2, 1, 3)) for x in (key_heads, value_heads))
+
+    def _heads(self, query, key, value, may_attend, asked, training):
+        """Heads of queries, keys and values -> contexts (B, H, T, v) and weights."""
+        plain = self.activation == "softmax" and not (self.dropout > 0 and training)
+        if plain and not asked and has_fused_kernel(query.shape[-1], value.shape[-1]):
+            return fused_attention(query, key, value, may_attend), None
+        weights = self.normalize_scores(grouped_scores(query, key), may_attend)
+        return grouped_sum(self.drop(weights, training), value), weights
+
+    def _merge(self, context, may_attend, query_mask):
+        """Contexts (B, H, T, v) -> (B, T, output_dim); 0 with nothing to attend to."""
+        bias = None if self.output_bias is None else self.read(self.output_bias)
+        output = project(merge_heads(context), self.read(self.output_kernel), bias)
+        if may_attend is not None and bias is not None:
+            live = ops.any(may_attend, axis=(1, 3))  # (B, T)
+            output = ops.where(live[..., None], output, 0)
+        output = self.lower(output)
+        if query_mask is None:
+            return output
+        return self._carry_mask(output, mask=as_boolean_mask(query_mask))
+
+    # ---- decoding step by step
+
+    def empty_cache(self, batch_size, length):
+        """An empty cache for `length` tokens: (B, G, length, d), (B, G, length, v)."""
+        value_dim = self.value_dim or self.key_dim
+        return tuple(
+            ops.zeros((batch_size, self.groups, length, width), self.score_dtype)
+            for width in (self.key_dim, value_dim)
+        )
+
+    def project_memory(self, value, key=None, value_mask=None):
+        """Keys and values as a cache: projected once, read in every step.
+
+        Args:
+            value: Values (B, S, F), as in a call. The layer must be built.
+            key: Keys (B, S, K); the values by default.
+            value_mask: Padding mask (B, S). What is padding is not read.
+
+        Returns:
+            The `cache` of a call: (B, G, S, d) and (B, G, S, v).
+        """
+        key = value if key is None else key
+        if value_mask is not None:
+            live = as_boolean_mask(value_mask, "value_mask")[:, None]
+            _, key, value = silence_padding(None, key, value, live)
+        return self._memory(key, value, 0, value_mask)
+
+    # ---- what Keras asks
+
+    def check_shapes(self, query_shape, value_shape=None, key_shape=None):
+        sequence_form(type(self).__name__, query_shape, value_shape, key_shape)
+
+    def output_shapes(self, query_shape, value_shape=None):
+        batch, length, width = query_shape
+        keys = (value_shape or query_shape)[1]
+        output = (batch, length, self.output_dim or width)
+        return output, (batch, self.num_heads, length, keys)
+
+    def compute_output_spec(
+        self, query, value=None, key=None, cache=None, position=None, **kwargs
+    ):
+        if cache is not None:
+            heads = static_shape(cache[0])
+            value = keras.KerasTensor((heads[0], heads[2], 1))
+        results = super().compute_output_spec(query, value, key, **kwargs)
+        if position is None:
+            return results
+        cache = tuple(keras.KerasTensor(c.shape, dtype=c.dtype) for c in cache)
+        return (*(results if isinstance(results, tuple) else (results,)), cache)
+
+    def get_config(self):
+        rotary = keras.saving.serialize_keras_object(self.rotary_embedding)
+        return {
+            **super().get_config(),
+            "num_heads": self.num_heads,
+            "key_dim": self.key_dim,
+            "value_dim": self.value_dim,
+            "num_key_value_heads": self.num_key_value_heads,
+            "output_dim": self.output_dim,
+            "use_bias": self.use_bias,
+            "rotary_embedding": rotary,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        rotary = keras.saving.deserialize_keras_object(config["rotary_embedding"])
+        return cls(**{**config, "rotary_embedding": rotary})
