@@ -8,12 +8,17 @@ from keras_attention import functional, masking
 from keras_attention._version import __version__
 from keras_attention.additive import BahdanauAttention
 from keras_attention.base import AttentionLayer
+from keras_attention.conversion import copy_weights
 from keras_attention.dot_product import ScaledDotProductAttention, SelfAttention
 from keras_attention.local import LocalAttention
 from keras_attention.multi_head import MultiHeadAttention
 from keras_attention.multiplicative import LuongAttention
 from keras_attention.scored import ScoredAttention
 from keras_attention.submodel import attention_submodel, holds_attention
+from keras_attention.transformer import (
+    TransformerDecoderBlock,
+    TransformerEncoderBlock,
+)
 
 __all__ = [
     "AttentionLayer",
@@ -24,8 +29,11 @@ __all__ = [
     "ScaledDotProductAttention",
     "ScoredAttention",
     "SelfAttention",
+    "TransformerDecoderBlock",
+    "TransformerEncoderBlock",
     "__version__",
     "attention_submodel",
+    "copy_weights",
     "functional",
     "holds_attention",
     "masking",

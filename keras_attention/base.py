@@ -84,10 +84,10 @@ class AttentionLayer(keras.layers.Layer):
         return "float32" if self.compute_dtype in LARGEST else self.compute_dtype
 
     def lift(self, inputs):
-        """Inputs in `score_dtype`; 16-bit ones are kept where products stay finite."""
+        """Inputs in `score_dtype`; 16-bit ones are kept where dot products are finite."""
         if self.score_dtype == self.compute_dtype:
             return inputs
-        return ops.clip(ops.cast(inputs, self.score_dtype), -1e30, 1e30)
+        return ops.clip(ops.cast(inputs, self.score_dtype), -1e15, 1e15)
 
     def lower(self, context):
         """The context in the layer's type; dropout may scale it beyond a 16-bit one."""

@@ -130,9 +130,12 @@ def masked_softmax(scores, mask=None, axis=-1):
 def masked_sparsemax(scores, mask=None, axis=-1):
     """Sparsemax over the positions where `mask` is True: softmax with true zeros.
 
-    Martins & Astudillo (2016), equation 2: the point of the probability simplex that is
-    nearest to the scores. Keys that score 1 or more below the best get the weight 0.
-    Masks mean what they mean in `masked_softmax`.
+    Martins & Astudillo (2016), equation 2 and algorithm 1: the point of the probability
+    simplex that is nearest to the scores. Keys that score 1 or more below the best get
+    the weight 0. Masks mean what they mean in `masked_softmax`.
+
+    `keras.ops.sparsemax` of Keras 3.15.1 takes another threshold where three or more
+    positions share the weight, and sums to more than 1 there.
 
     Args:
         scores: Tensor of any shape.
@@ -155,8 +158,19 @@ def masked_sparsemax(scores, mask=None, axis=-1):
         scores = ops.where(mask, scores, floor)
     peak = ops.stop_gradient(ops.max(scores, axis=axis, keepdims=True, initial=floor))
     # Below peak - 1 the weight is 0 wherever it is exactly: -2 keeps the sums finite.
-    weights = ops.sparsemax(ops.maximum(scores - peak, -2.0), axis=axis)
+    scores = ops.maximum(scores - peak, -2.0)
+    weights = ops.maximum(scores - _sparsemax_threshold(scores, axis), 0.0)
     return weights if mask is None else ops.where(mask, weights, 0.0)
+
+
+def _sparsemax_threshold(scores, axis):
+    """tau, so that max(scores - tau, 0) sums to 1: algorithm 1 of the paper."""
+    ranked = -ops.sort(-ops.moveaxis(scores, axis, -1), axis=-1)
+    ranks = ops.cumsum(ops.ones_like(ranked), axis=-1)
+    support = 1 + ranks * ranked > ops.cumsum(ranked, axis=-1)
+    size = ops.sum(ops.cast(support, ranked.dtype), axis=-1, keepdims=True)
+    total = ops.sum(ops.where(support, ranked, 0.0), axis=-1, keepdims=True)
+    return ops.moveaxis((total - 1) / ops.maximum(size, 1.0), -1, axis)
 
 
 ACTIVATIONS = {"softmax": masked_softmax, "sparsemax": masked_sparsemax}

@@ -1,35 +1,109 @@
 """The contract table: every public attention layer, how to make it, what it must equal.
 
-A new layer joins by one row; test_layer_laws.py then holds it to the twelve laws.
+A new layer joins by one row; test_laws_numbers.py and test_laws_keras.py then hold it
+to the twelve laws.
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import keras
 import numpy as np
 
 import keras_attention
+from keras_attention.positional import RotaryEmbedding
+from tests import references
+from tests.references import to_numpy
+
+__all__ = ["CASES", "VARIANTS", "Case", "normal", "to_numpy"]
 
 # Distinct primes, so that no swapped axis goes unnoticed.
 B, T, S, DQ, DK, DV, UNITS = 2, 3, 5, 7, 11, 13, 17
+HEADS, GROUPS = 6, 2
+QUERY_FORMS = ("step", "full", "full with key")
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One layer of the table."""
+    """One layer of the table.
+
+    Attributes:
+        layer: Its class.
+        make: (**constructor arguments) -> layer.
+        reference: (layer, query, value, key, may_attend) -> context, weights.
+        other_config: A value other than the default for every argument.
+        forms: The forms of a call it has, of "pooling", "self" and `QUERY_FORMS`.
+        one_width: Whether query and key must be of one width, as a dot product needs.
+        sums_to_one: False where the paper's weights may sum to less.
+        everywhere: Whether every key that may be attended gets a weight over 0.
+        heads: Number of heads in the weights (B, H, T, S), or None.
+        names: What the arguments for padding of the one input are called.
+        variant: What is special about the row, for its name.
+    """
 
     layer: type
-    make: Callable  # (**constructor arguments) -> layer
-    reference: Callable  # (layer, query, value, key, may_attend) -> context, weights
-    other_config: dict  # a value other than the default for every argument
+    make: Callable
+    reference: Callable
+    other_config: dict
+    forms: tuple = QUERY_FORMS
+    one_width: bool = False
+    sums_to_one: bool = True
+    everywhere: bool = True
+    heads: int | None = None
+    names: tuple = ("mask", "query_mask", "value_mask", "key_mask")
+    variant: str = ""
 
+    @property
+    def name(self):
+        return " ".join([self.layer.__name__, self.variant]).strip()
 
-def to_numpy(tensors):
-    """A tensor, or a tuple of them, out of the backend."""
-    if isinstance(tensors, tuple | list):
-        return type(tensors)(to_numpy(t) for t in tensors)
-    return keras.ops.convert_to_numpy(tensors)
+    @property
+    def main(self):
+        """The form for tests that need only one."""
+        return "full" if "full" in self.forms else self.forms[0]
+
+    @property
+    def learns(self):
+        """Whether it makes kernels of its own."""
+        return "kernel_initializer" in self.make().get_config()
+
+    def inputs(self, form, length=S, scale=1.0, seed=0):
+        """The positional arguments of a call in one of the forms."""
+        value = normal(B, length, DV, seed=seed, scale=scale)
+        key = normal(B, length, DK, seed=seed + 1, scale=scale)
+        width = {True: DK if form == "full with key" else DV, False: DQ}[self.one_width]
+        query = normal(B, T, width, seed=seed + 2, scale=scale)
+        return {
+            "pooling": (value,),
+            "self": (value,),
+            "step": (query[:, 0], value),
+            "full": (query, value),
+            "full with key": (query, value, key),
+        }[form]
+
+    def padding(self, form, mask):
+        """The keyword that says which keys are padding."""
+        one = form in ("self", "pooling")
+        return {self.names[0] if one else "value_mask": mask}
+
+    def allowed(self, form, mask):
+        """What may be attended under a padding mask of the keys: (B, T or 1, S)."""
+        mask = np.asarray(mask, bool)
+        if form == "self":
+            return mask[:, None] & mask[:, :, None]
+        steps = T if form.startswith("full") else 1
+        return np.repeat(mask[:, None], steps, axis=1)
+
+    def by_key(self, weights, form):
+        """Weights with the keys on the last axis: (B, T or 1, S) or (B, H, T, S)."""
+        return np.swapaxes(weights, 1, 2) if form in ("pooling", "step") else weights
+
+    def over_heads(self, pairs):
+        """Pairs (B, T, S) with an axis for the heads, where there are some."""
+        if self.heads is None:
+            return pairs
+        return np.repeat(pairs[:, None], self.heads, axis=1)
 
 
 def normal(*shape, seed=0, scale=1.0):
@@ -37,48 +111,123 @@ def normal(*shape, seed=0, scale=1.0):
     return (scale * rng.normal(size=shape)).astype("float32")
 
 
-def additive_by_loops(layer, query, value, key, may_attend):
-    """Bahdanau et al. (2015), equations 5-6 and A.1.2, a number at a time."""
-    W = None if query is None else to_numpy(layer.query_kernel).astype("float64")
-    U = to_numpy(layer.key_kernel).astype("float64")
-    v = to_numpy(layer.score_vector).astype("float64")
-    b = 0.0 if layer.bias is None else to_numpy(layer.bias).astype("float64")
-    batch, steps = value.shape[0], 1 if query is None else query.shape[1]
-    context = np.zeros((batch, steps, value.shape[2]))
-    weights = np.zeros((batch, steps, value.shape[1]))
-    for i in range(batch):
-        for t in range(steps):
-            energies = {}
-            for s in range(value.shape[1]):
-                if may_attend[i, t, s]:
-                    hidden = key[i, s] @ U + b
-                    if query is not None:
-                        hidden = hidden + query[i, t] @ W
-                    energies[s] = float(v @ np.tanh(hidden))
-            total = sum(np.exp(e) for e in energies.values())
-            for s, energy in energies.items():
-                weights[i, t, s] = np.exp(energy) / total
-                context[i, t] += weights[i, t, s] * value[i, s]
-    return context, weights
+def with_defaults(layer, **defaults):
+    """(**arguments) -> layer, with arguments that the call may replace."""
+    return lambda **kwargs: layer(**{**defaults, **kwargs})
 
+
+SHARED = {
+    "activation": "sparsemax",
+    "dropout": 0.25,
+    "return_attention_scores": False,
+    "seed": 23,
+    "name": "another",
+    "dtype": "mixed_bfloat16",
+}
+LEARNED = {
+    **SHARED,
+    "kernel_initializer": "he_normal",
+    "kernel_regularizer": keras.regularizers.L2(0.01),
+}
 
 CASES = [
     Case(
         layer=keras_attention.BahdanauAttention,
-        make=lambda **kwargs: keras_attention.BahdanauAttention(
-            **{"units": UNITS, **kwargs}
+        make=with_defaults(keras_attention.BahdanauAttention, units=UNITS),
+        reference=references.additive,
+        other_config={**LEARNED, "units": 19, "normalize": True, "use_bias": True},
+        forms=("pooling", *QUERY_FORMS),
+    ),
+    Case(
+        layer=keras_attention.LuongAttention,
+        make=with_defaults(keras_attention.LuongAttention, score="general"),
+        reference=references.luong,
+        other_config={**LEARNED, "score": "concat", "units": 19},
+    ),
+    Case(
+        layer=keras_attention.LocalAttention,
+        make=with_defaults(
+            keras_attention.LocalAttention, window=2, mode="predictive", score="general"
         ),
-        reference=additive_by_loops,
+        reference=references.local,
         other_config={
+            **LEARNED,
+            "window": 3,
+            "mode": "predictive",
+            "score": keras_attention.BahdanauAttention(UNITS, dtype="mixed_bfloat16"),
             "units": 19,
-            "use_bias": True,
-            "dropout": 0.25,
-            "return_attention_scores": False,
-            "kernel_initializer": "he_normal",
-            "kernel_regularizer": keras.regularizers.L2(0.01),
-            "seed": 23,
-            "name": "another",
-            "dtype": "mixed_bfloat16",
+            "renormalize": True,
         },
+        sums_to_one=False,
+        everywhere=False,
+    ),
+    Case(
+        layer=keras_attention.ScaledDotProductAttention,
+        make=keras_attention.ScaledDotProductAttention,
+        reference=references.scaled_dot_product,
+        other_config={**SHARED, "scale": False},
+        one_width=True,
+    ),
+    Case(
+        layer=keras_attention.SelfAttention,
+        make=with_defaults(keras_attention.SelfAttention, d_model=DV, d_k=UNITS),
+        reference=references.self_attention,
+        other_config={**LEARNED, "d_model": 19, "d_k": 23, "scale": False},
+        forms=("self",),
+        names=("mask",),
+    ),
+    Case(
+        layer=keras_attention.MultiHeadAttention,
+        make=with_defaults(
+            keras_attention.MultiHeadAttention, num_heads=HEADS, key_dim=3, value_dim=5
+        ),
+        reference=references.multi_head,
+        other_config={
+            **LEARNED,
+            "num_heads": 4,
+            "key_dim": 19,
+            "value_dim": 23,
+            "num_key_value_heads": 2,
+            "output_dim": 29,
+            "use_bias": False,
+            "rotary_embedding": RotaryEmbedding(),
+        },
+        forms=("self", "full", "full with key"),
+        heads=HEADS,
+        names=("query_mask", "value_mask", "key_mask"),
     ),
 ]
+
+
+def variant(case, name, **changes):
+    """A row like another with other constructor arguments; fields by their names."""
+    fields = {f.name for f in dataclasses.fields(Case)}
+    arguments = {k: v for k, v in changes.items() if k not in fields}
+    return dataclasses.replace(
+        case,
+        variant=name,
+        make=functools.partial(case.make, **arguments),
+        **{k: v for k, v in changes.items() if k in fields},
+    )
+
+
+def variants(cases):
+    """The rows for the laws about numbers alone: other scores, modes, activations."""
+    bahdanau, luong, local, dot, self_attention, multi_head = cases[:6]
+    yield variant(bahdanau, "normalize", normalize=True)
+    yield variant(bahdanau, "use_bias", use_bias=True)
+    for score in ("dot", "scaled_dot", "concat"):
+        yield variant(luong, score, score=score, one_width="dot" in score)
+    yield variant(local, "monotonic", mode="monotonic", sums_to_one=True)
+    yield variant(local, "renormalize", renormalize=True, sums_to_one=True)
+    yield variant(local, "dot", score="dot", one_width=True)
+    yield variant(dot, "scale=False", scale=False)
+    yield variant(self_attention, "scale=False", scale=False)
+    yield variant(multi_head, "grouped", num_key_value_heads=GROUPS)
+    yield variant(multi_head, "no bias", use_bias=False, value_dim=None)
+    for case in cases:
+        if "activation" in case.other_config:
+            yield variant(case, "sparsemax", activation="sparsemax", everywhere=False)
+
+
+VARIANTS = list(variants(CASES))
