@@ -13,6 +13,11 @@ from keras_attention.dot_product import ScaledDotProductAttention, SelfAttention
 from keras_attention.local import LocalAttention
 from keras_attention.multi_head import MultiHeadAttention
 from keras_attention.multiplicative import LuongAttention
+from keras_attention.positional import (
+    LearnedPositionEmbedding,
+    RotaryEmbedding,
+    SinusoidalPositionEncoding,
+)
 from keras_attention.scored import ScoredAttention
 from keras_attention.submodel import attention_submodel, holds_attention
 from keras_attention.transformer import (
@@ -23,12 +28,15 @@ from keras_attention.transformer import (
 __all__ = [
     "AttentionLayer",
     "BahdanauAttention",
+    "LearnedPositionEmbedding",
     "LocalAttention",
     "LuongAttention",
     "MultiHeadAttention",
+    "RotaryEmbedding",
     "ScaledDotProductAttention",
     "ScoredAttention",
     "SelfAttention",
+    "SinusoidalPositionEncoding",
     "TransformerDecoderBlock",
     "TransformerEncoderBlock",
     "__version__",

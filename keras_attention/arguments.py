@@ -82,10 +82,8 @@ def allowed_pairs(
         A boolean tensor that broadcasts to (B, T, S), or with `heads` to (B, H, T, S);
         None where everything may be attended.
     """
-    masks = [
-        _query_padding(query_mask, query),
-        *(_key_padding(name, mask, key) for name, mask in key_masks.items()),
-    ]
+    masks = [_key_padding(name, mask, key) for name, mask in key_masks.items()]
+    masks.append(_query_padding(query_mask, query))
     if use_causal_mask:
         masks.append(causal_mask(ops.shape(query)[1], ops.shape(key)[1]))
     if heads is not None:
@@ -152,9 +150,9 @@ def refuse_plain_mask(mask):
     """Refuses `mask` in a call that has a value: it does not say whose it is."""
     if mask is not None:
         raise ValueError(
-            "`mask` is the padding mask of the states that are pooled, layer(states, "
-            "mask=...). Received: `mask` in a call with a value. Name whose mask it "
-            "is: `query_mask`, `value_mask` or `attention_mask`."
+            "`mask` is the padding mask of a single input, layer(states, mask=...). "
+            "Received: `mask` in a call with a value. Name whose mask it is: "
+            "`query_mask`, `value_mask` or `attention_mask`."
         )
 
 

@@ -84,7 +84,7 @@ class AttentionLayer(keras.layers.Layer):
         return "float32" if self.compute_dtype in LARGEST else self.compute_dtype
 
     def lift(self, inputs):
-        """Inputs in `score_dtype`; 16-bit ones are kept where dot products are finite."""
+        """Inputs in `score_dtype`; 16-bit ones within what dot products can hold."""
         if self.score_dtype == self.compute_dtype:
             return inputs
         return ops.clip(ops.cast(inputs, self.score_dtype), -1e15, 1e15)

@@ -6,7 +6,7 @@ from keras_attention.arguments import allowed_pairs, refuse_widths, self_form
 from keras_attention.base import AttentionLayer
 from keras_attention.functional import dot_scores, project
 from keras_attention.kernels import Kernels, check_whole
-from keras_attention.masking import as_boolean_mask, silence_padding
+from keras_attention.masking import combine_masks, silence_padding
 from keras_attention.scored import ScoredAttention
 
 
@@ -87,8 +87,9 @@ class SelfAttention(Kernels, AttentionLayer):
             `AttentionLayer`; `name`, `dtype`, `trainable` of `keras.layers.Layer`.
 
     Call arguments:
-        inputs: Tokens (B, T, D).
+        query: Tokens (B, T, D).
         mask: Padding mask (B, T). Keras fills it.
+        query_mask: The same by another name. Keras fills it beside other tensors.
         attention_mask: Mask (B, T, T) for single pairs, 1s to broadcast.
         use_causal_mask: Whether token t may attend only to the tokens 0..t.
         return_attention_scores: Overrides the constructor's.
@@ -119,9 +120,9 @@ class SelfAttention(Kernels, AttentionLayer):
         self.d_k = d_k
         self.scale = check_scale(scale)
 
-    def build(self, inputs_shape):
-        self.check_shapes(inputs_shape)
-        width, inner = inputs_shape[-1], self.d_k or self.d_model
+    def build(self, query_shape):
+        self.check_shapes(query_shape)
+        width, inner = query_shape[-1], self.d_k or self.d_model
         self.query_kernel = self.add_kernel("query_kernel", (width, inner))
         self.key_kernel = self.add_kernel("key_kernel", (width, inner))
         self.value_kernel = self.add_kernel("value_kernel", (width, inner))
@@ -130,33 +131,35 @@ class SelfAttention(Kernels, AttentionLayer):
 
     def call(
         self,
-        inputs,
+        query,
         *,
         mask=None,
+        query_mask=None,
         attention_mask=None,
         use_causal_mask=False,
         return_attention_scores=None,
         training=None,
     ):
+        padding = combine_masks(mask, query_mask)
         may_attend = allowed_pairs(
-            inputs,
-            inputs,
-            query_mask=mask,
-            key_masks={"mask": mask},
+            query,
+            query,
+            query_mask=padding,
+            key_masks={"mask": mask, "query_mask": query_mask},
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
         )
-        x, _, memory = silence_padding(inputs, inputs, inputs, may_attend)
-        x, memory = self.lift(x), self.lift(memory)
-        query = project(x, self.read(self.query_kernel))  # (B, T, d_k)
+        x, _, memory = silence_padding(query, query, query, may_attend)
+        memory = self.lift(memory)
+        query = project(self.lift(x), self.read(self.query_kernel))  # (B, T, d_k)
         key = project(memory, self.read(self.key_kernel))
         value = project(memory, self.read(self.value_kernel))
         scores = dot_scores(query, key, scale=self.scale)  # (B, T, T)
         weights = self.normalize_scores(scores, may_attend)
         context = self.mix(weights, value, training)
         output = self.lower(project(context, self.read(self.output_kernel)))
-        if mask is not None:
-            output = self._carry_mask(output, mask=as_boolean_mask(mask))
+        if padding is not None:
+            output = self._carry_mask(output, mask=padding)
         if self.wants_scores(return_attention_scores):
             return output, weights
         return output

@@ -6,6 +6,7 @@ from keras import ops
 from keras_attention.arguments import (
     allowed_pairs,
     check_cache,
+    refuse_plain_mask,
     sequence_form,
     static_shape,
 )
@@ -59,6 +60,7 @@ class MultiHeadAttention(Kernels, AttentionLayer):
         query: Queries (B, T, D).
         value: Values (B, S, F). The queries by default: self-attention.
         key: Keys (B, S, K). The values by default.
+        mask: With a query alone, its padding mask (B, T). Keras fills it.
         query_mask: Padding mask (B, T) of the queries. Keras fills it.
         value_mask: Padding mask (B, S) of the values. Keras fills it.
         key_mask: Padding mask (B, S) of the keys. Keras fills it.
@@ -155,6 +157,7 @@ class MultiHeadAttention(Kernels, AttentionLayer):
         value=None,
         key=None,
         *,
+        mask=None,
         query_mask=None,
         value_mask=None,
         key_mask=None,
@@ -167,8 +170,12 @@ class MultiHeadAttention(Kernels, AttentionLayer):
     ):
         check_cache(value, key, cache, position, use_causal_mask)
         key_masks = {"value_mask": value_mask, "key_mask": key_mask}
-        if value is None and cache is None:
-            key_masks["query_mask"] = query_mask
+        if value is None:
+            query_mask = combine_masks(query_mask, mask)
+            if cache is None:
+                key_masks["query_mask"] = query_mask
+        else:
+            refuse_plain_mask(mask)
         value = query if value is None else value
         key = value if key is None else key
         slots = key if cache is None else ops.swapaxes(cache[0], 1, 2)

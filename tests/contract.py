@@ -12,7 +12,6 @@ import keras
 import numpy as np
 
 import keras_attention
-from keras_attention.positional import RotaryEmbedding
 from tests import references
 from tests.references import to_numpy
 
@@ -174,7 +173,7 @@ CASES = [
         reference=references.self_attention,
         other_config={**LEARNED, "d_model": 19, "d_k": 23, "scale": False},
         forms=("self",),
-        names=("mask",),
+        names=("mask", "query_mask"),
     ),
     Case(
         layer=keras_attention.MultiHeadAttention,
@@ -190,11 +189,10 @@ CASES = [
             "num_key_value_heads": 2,
             "output_dim": 29,
             "use_bias": False,
-            "rotary_embedding": RotaryEmbedding(),
+            "rotary_embedding": keras_attention.RotaryEmbedding(),
         },
         forms=("self", "full", "full with key"),
         heads=HEADS,
-        names=("query_mask", "value_mask", "key_mask"),
     ),
 ]
 

@@ -202,8 +202,15 @@ def test_a_mask_of_zeros_and_ones_or_a_list_goes_on_as_booleans(make):
 
 def test_learned_refuses_what_reaches_beyond_its_table():
     layer = LearnedPositionEmbedding(5, name="places")
-    for length, start in ((7, 0), (3, 3), (1, 5), (3, np.array([0, 3])), (1, -1)):
-        said = rf"Embedding 'places' has `max_length`=5.* length {length} from.*Cut"
+    for length, start in (
+        (7, 0),
+        (3, 3),
+        (1, 5),
+        (3, np.array([0, 3])),
+        (300, np.uint8(9)),
+        (1, -1),
+    ):
+        said = rf"'places' ends at its `max_length` of 5.* length {length}, .*Cut"
         with pytest.raises(ValueError, match=said):
             layer(normal(2, length, 7), start=start)
     layer(normal(2, 5, 7)), layer(normal(2, 3, 7), start=2)
@@ -213,7 +220,7 @@ def test_learned_refuses_another_width_than_it_was_built_for():
     layer = LearnedPositionEmbedding(5)
     layer(normal(2, 5, 7))
     for width in (1, 11):
-        with pytest.raises(ValueError, match=f"width 7. Received: {width}. Make"):
+        with pytest.raises(ValueError, match=f"width 7. Received: {width}."):
             layer(normal(2, 5, width))
 
 
@@ -221,7 +228,7 @@ def test_learned_refuses_too_long_inputs_of_a_functional_model():
     layer = LearnedPositionEmbedding(5)
     layer(keras.Input((5, 7)))
     for length, start in ((7, 0), (5, 1), (None, 5)):
-        with pytest.raises(ValueError, match="`max_length`=5"):
+        with pytest.raises(ValueError, match="`max_length` of 5"):
             layer(keras.Input((length, 7)), start=start)
 
 
@@ -395,6 +402,38 @@ def test_unknown_lengths_build_and_symbolic_shapes_equal_real_ones(make):
     real = layer(normal(B, T, D))
     assert layer.compute_output_shape((B, T, D)) == tuple(real.shape) == (B, T, D)
     assert len(layer.weights) == made
+
+
+class Wrapped(keras.layers.Layer):
+    """A user's layer that leaves its shapes to Keras."""
+
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def build(self, shape):
+        self.inner.build(shape)
+
+    def call(self, inputs):
+        return self.inner(inputs)
+
+
+@every_layer
+@pytest.mark.skipif(BACKEND == "torch", reason="Keras tries made-up lengths there")
+def test_layers_inside_other_layers_take_unknown_lengths(make):
+    x, layer = normal(B, T, D), make()
+    inputs = keras.Input((None, D))
+    model = keras.Model(inputs, Wrapped(layer)(inputs))
+    want = to_numpy(layer(x))
+    np.testing.assert_allclose(model.predict(x, verbose=0), want, atol=1e-6)
+
+
+@every_layer
+def test_time_distributed_takes_the_layers(make):
+    x, layer = normal(B, 2, T, D), make()
+    got = to_numpy(keras.layers.TimeDistributed(layer)(x))
+    for i in range(2):
+        np.testing.assert_allclose(got[:, i], to_numpy(layer(x[:, i])), atol=1e-6)
 
 
 OTHER = {
