@@ -53,8 +53,7 @@ def check_sums(case, weights, allowed):
 
 @every_form
 def test_law_1_weights_sum_to_one_over_what_may_be_attended(case, form):
-    layer, inputs = case.make(), case.inputs(form, scale=3)
-    _, weights = call(case, layer, form, REAL, inputs)
+    _, weights = call(case, case.make(), form, REAL)
     assert weights.any()
     check_sums(case, weights, case.allowed(form, REAL))
 
@@ -130,10 +129,10 @@ def test_law_3_holds_backward(case, filler):
     found = gradients(lambda *args: loss(*args, **masks), longer, layer)
     for i, array in enumerate(inputs):
         length = array.shape[1]
-        np.testing.assert_allclose(found[i][:, :length], plain[i], rtol=1e-5, atol=2e-6)
+        np.testing.assert_allclose(found[i][:, :length], plain[i], rtol=1e-4, atol=5e-5)
         assert not found[i][:, length:].any()
     for ours, theirs in zip(found[len(inputs) :], plain[len(inputs) :], strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-5)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=5e-5)
 
 
 @every_form
@@ -268,26 +267,34 @@ def reference_inputs(inputs, form):
 
 @every_row
 def test_gradients_equal_finite_differences(case):
-    """In float64, along a random direction, for the inputs and every weight."""
-    form, layer = case.main, case.make(dtype="float64")
-    inputs = [a.astype("float64") for a in case.inputs(form)]
+    """Along a random direction, for the inputs and every weight at once.
+
+    In float64 where Keras keeps it: JAX has it switched off, and under PyTorch Keras
+    goes on in float32.
+    """
+    exact = keras.backend.backend() == "tensorflow"
+    dtype, distance, tolerance = (
+        ("float64", 1e-6, 1e-5) if exact else ("float32", 2e-4, 1e-2)
+    )
+    form, layer = case.main, case.make(dtype=dtype)
+    inputs = [a.astype(dtype) for a in case.inputs(form)]
     layer(*inputs)
     rng = np.random.default_rng(5)
     masks = case.padding(form, REAL)
-    probe = rng.normal(size=to_numpy(layer(*inputs, **masks)[0]).shape)
+    probe = rng.normal(size=layer(*inputs, **masks)[0].shape).astype(dtype)
 
     def loss(*args):
-        return ops.sum(layer(*args, **masks)[0] * probe)
+        return ops.sum(ops.multiply(layer(*args, **masks)[0], probe))
 
     found = gradients(loss, inputs, layer)
     start = [*inputs, *layer.get_weights()]
-    step = [rng.normal(size=np.shape(a)) for a in start]
+    step = [rng.normal(size=np.shape(a)).astype(dtype) for a in start]
 
     def at(distance):
         moved = [a + distance * d for a, d in zip(start, step, strict=True)]
         layer.set_weights(moved[len(inputs) :])
         return float(to_numpy(loss(*moved[: len(inputs)])))
 
-    slope = (at(1e-6) - at(-1e-6)) / 2e-6
+    slope = (at(distance) - at(-distance)) / (2 * distance)
     want = sum((g * d).sum() for g, d in zip(found, step, strict=True))
-    np.testing.assert_allclose(want, slope, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(want, slope, rtol=tolerance, atol=tolerance / 10)
