@@ -76,7 +76,7 @@ def dot_scores(query, key, scale=False):
     factor = scale_factor(scale, query.shape[-1])
     if factor != 1:
         query = query * ops.cast(factor, query.dtype)
-    return ops.matmul(query, ops.swapaxes(key, -1, -2))
+    return ops.einsum("...td,...sd->...ts", query, key)
 
 
 def scale_factor(scale, width):

@@ -119,12 +119,15 @@ def masked_softmax(scores, mask=None, axis=-1):
     if mask is not None:
         mask = as_boolean_mask(mask)
         scores = ops.where(mask, scores, floor)
-    peak = ops.stop_gradient(ops.max(scores, axis=axis, keepdims=True, initial=floor))
-    exponentials = ops.exp(scores - peak)
-    if mask is not None:
-        exponentials = ops.where(mask, exponentials, 0.0)
-    total = ops.sum(exponentials, axis=axis, keepdims=True)
-    return exponentials / ops.where(total > 0, total, 1.0)
+    weights = _softmax(scores, axis)
+    return weights if mask is None else ops.where(mask, weights, 0.0)
+
+
+def _softmax(scores, axis):
+    """The backend's softmax, without Keras's warning that a single key gets all."""
+    if scores.shape[axis] == 1:
+        return ops.exp(scores - scores)
+    return ops.softmax(scores, axis=axis)
 
 
 def masked_sparsemax(scores, mask=None, axis=-1):

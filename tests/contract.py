@@ -67,12 +67,12 @@ class Case:
         """Whether it makes kernels of its own."""
         return "kernel_initializer" in self.make().get_config()
 
-    def inputs(self, form, length=S, scale=1.0, seed=0):
+    def inputs(self, form, length=S, scale=1.0, seed=0, batch=B, steps=T):
         """The positional arguments of a call in one of the forms."""
-        value = normal(B, length, DV, seed=seed, scale=scale)
-        key = normal(B, length, DK, seed=seed + 1, scale=scale)
+        value = normal(batch, length, DV, seed=seed, scale=scale)
+        key = normal(batch, length, DK, seed=seed + 1, scale=scale)
         width = {True: DK if form == "full with key" else DV, False: DQ}[self.one_width]
-        query = normal(B, T, width, seed=seed + 2, scale=scale)
+        query = normal(batch, steps, width, seed=seed + 2, scale=scale)
         return {
             "pooling": (value,),
             "self": (value,),
@@ -86,12 +86,12 @@ class Case:
         one = form in ("self", "pooling")
         return {self.names[0] if one else "value_mask": mask}
 
-    def allowed(self, form, mask):
+    def allowed(self, form, mask, steps=T):
         """What may be attended under a padding mask of the keys: (B, T or 1, S)."""
         mask = np.asarray(mask, bool)
         if form == "self":
             return mask[:, None] & mask[:, :, None]
-        steps = T if form.startswith("full") else 1
+        steps = steps if form.startswith("full") else 1
         return np.repeat(mask[:, None], steps, axis=1)
 
     def by_key(self, weights, form):
