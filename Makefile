@@ -1,5 +1,6 @@
 # Two commands for a newcomer: `make demo` shows trained attention, `make test` runs the tests.
 #   make test ARGS="-k masks -x"      any argument of pytest passes through
+#   make test-backends                the layers' tests on TensorFlow, JAX and PyTorch
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -7,7 +8,9 @@ BIN    := $(VENV)/bin
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
-.PHONY: demo test lint clean
+BACKENDS ?= tensorflow jax torch
+
+.PHONY: demo test test-backends lint clean
 
 # The environment is made anew only when what it installs has changed.
 $(VENV)/.installed: setup.cfg pyproject.toml
@@ -21,6 +24,16 @@ demo: $(VENV)/.installed
 
 test: $(VENV)/.installed
 	$(BIN)/python -m pytest $(ARGS)
+
+$(VENV)/.backends: $(VENV)/.installed
+	$(BIN)/python -m pip install -qq --editable ".[test,backends]"
+	touch $@
+
+test-backends: $(VENV)/.backends
+	for backend in $(BACKENDS); do \
+		echo "$$backend:"; \
+		KERAS_BACKEND=$$backend $(BIN)/python -m pytest -n auto tests/layers $(ARGS) || exit 1; \
+	done
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -85,9 +85,10 @@ class AttentionLayer(keras.layers.Layer):
 
     def lift(self, inputs):
         """Inputs in `score_dtype`; 16-bit ones within what dot products can hold."""
+        inputs = ops.cast(inputs, self.score_dtype)
         if self.score_dtype == self.compute_dtype:
             return inputs
-        return ops.clip(ops.cast(inputs, self.score_dtype), -1e15, 1e15)
+        return ops.clip(inputs, -1e15, 1e15)
 
     def lower(self, context):
         """The context in the layer's type; dropout may scale it beyond a 16-bit one."""

@@ -111,7 +111,7 @@ class MultiHeadAttention(Kernels, AttentionLayer):
         rotary_embedding=None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        super().__init__(autocast=False, **kwargs)  # a cache keeps its float32
         self.num_heads = check_whole("num_heads", num_heads, "4 to 16 are usual.")
         self.key_dim = check_whole("key_dim", key_dim, "32 to 128 are usual.")
         for name, size in (("value_dim", value_dim), ("output_dim", output_dim)):
@@ -188,18 +188,19 @@ class MultiHeadAttention(Kernels, AttentionLayer):
             use_causal_mask=use_causal_mask,
             heads=self.num_heads,
         )
+        start = 0 if position is None else position
         if cache is None:
             query, key, value = silence_padding(query, key, value, may_attend)
-            memory = self._memory(key, value, 0, value_mask)
+            memory = self._memory(key, value, start)
         elif position is None:
             memory = cache
         else:
             seen = written_slots(position, ops.shape(query)[1], ops.shape(slots)[1])
             may_attend = combine_masks(may_attend, seen)
-            fresh = self._memory(query, query, position, None)
-            memory = cache = write_cache(cache, fresh, position)
-        start = 0 if position is None else position
-        query_heads = self._query_heads(query, start, query_mask)
+            memory = cache = write_cache(
+                cache, self._memory(query, query, start), start
+            )
+        query_heads = self._turned(query, "query", self.num_heads, start)
         asked = self.wants_scores(return_attention_scores)
         context, weights = self._heads(
             query_heads, *memory, may_attend, asked, training
@@ -221,22 +222,20 @@ class MultiHeadAttention(Kernels, AttentionLayer):
         width = rows.shape[-1] // num_heads
         return ops.reshape(rows, (batch, length, num_heads, width))
 
-    def _rotate(self, heads, start, mask):
-        if self.rotary_embedding is None:
-            return heads
-        return self.rotary_embedding(heads, start=start, mask=mask)
+    def _turned(self, inputs, name, num_heads, start):
+        """Heads of queries or keys (B, H, T, d), turned by their slots from `start`."""
+        heads = self._split(self.lift(inputs), name, num_heads)
+        if self.rotary_embedding is not None:
+            # Slots will do: what counts is the distance of query and key.
+            length = ops.shape(heads)[1]
+            heads = self.rotary_embedding.place(heads, length, start, None)
+        return ops.transpose(heads, (0, 2, 1, 3))
 
-    def _query_heads(self, query, start, mask):
-        """Queries (B, T, D) -> (B, H, T, d)."""
-        heads = self._split(self.lift(query), "query", self.num_heads)
-        return ops.transpose(self._rotate(heads, start, mask), (0, 2, 1, 3))
-
-    def _memory(self, key, value, start, mask):
+    def _memory(self, key, value, start):
         """Keys (B, S, K) and values (B, S, F) -> (B, G, S, d) and (B, G, S, v)."""
-        key_heads = self._split(self.lift(key), "key", self.groups)
-        key_heads = self._rotate(key_heads, start, mask)
         value_heads = self._split(self.lift(value), "value", self.groups)
-        return tuple(ops.transpose(x, (0, 2, 1, 3)) for x in (key_heads, value_heads))
+        key_heads = self._turned(key, "key", self.groups, start)
+        return key_heads, ops.transpose(value_heads, (0, 2, 1, 3))
 
     def _heads(self, query, key, value, may_attend, asked, training):
         """Heads of queries, keys and values -> contexts (B, H, T, v) and weights."""
@@ -283,7 +282,7 @@ class MultiHeadAttention(Kernels, AttentionLayer):
         if value_mask is not None:
             live = as_boolean_mask(value_mask, "value_mask")[:, None]
             _, key, value = silence_padding(None, key, value, live)
-        return self._memory(key, value, 0, value_mask)
+        return self._memory(key, value, 0)
 
     # ---- what Keras asks
 

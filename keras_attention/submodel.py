@@ -5,25 +5,18 @@ import itertools
 import keras
 from keras import ops
 
-from keras_attention.base import AttentionLayer, CarryMask
-
-ATTENTION_LAYERS = (
-    AttentionLayer,
-    keras.layers.MultiHeadAttention,
-    keras.layers.GroupQueryAttention,
-    keras.layers.Attention,
-    keras.layers.AdditiveAttention,
-)
+from keras_attention.wrappers import WithScores, Wrapper, has_scores
 
 
 def attention_submodel(model):
     """A model that shares `model`'s weights and returns its attention as well.
 
-    It works on any functional or Sequential model that holds attention layers of this
-    package or `keras.layers.MultiHeadAttention`, `GroupQueryAttention`, `Attention` or
-    `AdditiveAttention`, in models inside it and in `TimeDistributed` too, whether or
-    not the model was built to return the scores, before and after a save and load.
-    What is inside a layer of your own is not found: its graph is not known.
+    It works on any functional or Sequential model that holds attention layers or
+    Transformer blocks of this package or `keras.layers.MultiHeadAttention`,
+    `GroupQueryAttention`, `Attention` or `AdditiveAttention`, in models inside it and
+    in `TimeDistributed` too, whether or not the model was built to return the scores,
+    before and after a save and load. What is inside a layer of your own is not found,
+    as its graph is not known, unless the layer says what it holds: see `wrappers`.
 
     Args:
         model: A functional or Sequential `keras.Model`, built.
@@ -31,7 +24,8 @@ def attention_submodel(model):
     Returns:
         A `keras.Model` with the inputs of `model` and the outputs
         `[model's output, {layer name: weights}]`. The layers of an inner model are
-        named `"inner/layer"`; a layer that is called again, `"layer_1"`. It trains and
+        named `"inner/layer"`, the attentions of a block `"block/self_attention"` and
+        `"block/cross_attention"`; what is called again, `"layer_1"`. It trains and
         saves like any model.
 
     Raises:
@@ -74,18 +68,17 @@ def _traced(model):
         if wrapper is None:
             return layer(*args, **kwargs)
         output, maps = wrapper(*args, **kwargs)
-        if isinstance(layer, ATTENTION_LAYERS):
-            weights.setdefault(layer.name, []).append(maps)
-            asked = kwargs.get("return_attention_scores")
-            return (output, maps) if _returns_scores(layer, asked) else output
-        for name, tensor in maps.items():
-            weights.setdefault(f"{layer.name}/{name}", []).append(tensor)
+        for name, tensor in _named(layer, maps).items():
+            weights.setdefault(name, []).append(tensor)
+        asked = kwargs.get("return_attention_scores")
+        if has_scores(layer) and _returns_scores(layer, asked):
+            return _with_scores(layer, output, maps)
         return output
 
     copy = keras.models.clone_model(
         graph, clone_function=lambda layer: layer, call_function=call
     )
-    return copy.input, copy.output, _named(weights)
+    return copy.input, copy.output, _numbered(weights)
 
 
 class _Wrappers:
@@ -108,7 +101,7 @@ class _Wrappers:
         return self.made[id(layer)]
 
     def _make(self, layer):
-        if isinstance(layer, ATTENTION_LAYERS):
+        if has_scores(layer):
             return WithScores(layer, name=self._free(f"{layer.name}_with_scores"))
         name = self._free(f"{layer.name}_attention")
         if isinstance(layer, keras.layers.TimeDistributed):
@@ -123,7 +116,14 @@ class _Wrappers:
         return name
 
 
-def _named(weights):
+def _named(layer, maps):
+    """{name: map} of a call: the layer's name, or "layer/name" for each of several."""
+    if isinstance(maps, dict):
+        return {f"{layer.name}/{name}": tensor for name, tensor in maps.items()}
+    return {layer.name: maps}
+
+
+def _numbered(weights):
     """{name: [one map a call]} -> {name: map}, later calls under names still free."""
     named = {name: maps[0] for name, maps in weights.items()}
     for name, maps in weights.items():
@@ -131,6 +131,15 @@ def _named(weights):
             numbered = (f"{name}_{i}" for i in itertools.count(1))
             named[next(n for n in numbered if n not in named)] = tensor
     return named
+
+
+def _with_scores(layer, output, maps):
+    """What the layer returned in the model's own graph, its scores included."""
+    if len(getattr(layer, "attention_names", ())) == 1:
+        (maps,) = maps.values()
+    if isinstance(output, tuple):
+        return output[0], maps, *output[1:]
+    return output, maps
 
 
 def _returns_scores(layer, asked):
@@ -157,7 +166,7 @@ def _is_or_holds_attention(layer):
         layer = layer.layer
     if isinstance(layer, keras.Model):
         return _has_graph(layer) and holds_attention(layer)
-    return isinstance(layer, ATTENTION_LAYERS)
+    return has_scores(layer)
 
 
 def _has_graph(model):
@@ -184,81 +193,8 @@ def _check_graph(model):
         )
 
 
-class _Wrapper(keras.layers.Layer):
-    """A layer around a layer that it shares, in files too.
-
-    Args:
-        layer: The layer.
-        **kwargs: `name` of `keras.layers.Layer`.
-    """
-
-    def __init__(self, layer, **kwargs):
-        kwargs["dtype"] = layer.dtype_policy
-        super().__init__(**kwargs)
-        self.layer = layer
-        self.supports_masking = True
-        self.built = True
-
-    def compute_mask(self, inputs, previous_mask=None):
-        return None  # the inner layer has set its own
-
-    def compute_output_spec(self, *args, **kwargs):
-        # Keras marks some products as sparse, which they are not when they are run.
-        def dense(x):
-            symbolic = isinstance(x, keras.KerasTensor)
-            return keras.KerasTensor(x.shape, dtype=x.dtype) if symbolic else x
-
-        args, kwargs = keras.tree.map_structure(dense, (args, kwargs))
-        return super().compute_output_spec(*args, **kwargs)
-
-    def get_config(self):
-        config = super().get_config()
-        config.pop("dtype")
-        return {**config, "layer": keras.saving.serialize_keras_object(self.layer)}
-
-    @classmethod
-    def from_config(cls, config):
-        config["layer"] = keras.saving.deserialize_keras_object(config["layer"])
-        return cls(**config)
-
-
 @keras.saving.register_keras_serializable(package="keras_attention")
-class WithScores(_Wrapper):
-    """Calls an attention layer and returns `(output, weights)`.
-
-    Keras counts a layer's outputs by its first call, so a layer that was called
-    without its scores cannot be called again for them in the same kind of graph. This
-    one makes the second call inside its own.
-
-    Args:
-        layer: An attention layer of this package or of `keras.layers`.
-        **kwargs: `name` of `keras.layers.Layer`.
-    """
-
-    def __init__(self, layer, **kwargs):
-        super().__init__(layer, **kwargs)
-        self.carry_mask = CarryMask(dtype=layer.dtype_policy)
-
-    def call(self, *args, return_attention_scores=None, **kwargs):
-        if isinstance(self.layer, AttentionLayer) or return_attention_scores:
-            return self.layer(*args, return_attention_scores=True, **kwargs)
-        # Layers of Keras may give other numbers when asked for their scores (at padded
-        # queries, for one), and the model's output must stay the model's: so they are
-        # called twice. Some take the mask off their inputs: so the first call gets
-        # copies, which carry the mask too.
-        _, weights = self.layer(
-            *self._copies(args), return_attention_scores=True, **self._copies(kwargs)
-        )
-        return self.layer(*args, **kwargs), weights
-
-    def _copies(self, arguments):
-        return keras.tree.map_structure(
-            lambda x: self.carry_mask(x) if ops.is_tensor(x) else x, arguments
-        )
-
-
-@keras.saving.register_keras_serializable(package="keras_attention")
-class OverTime(_Wrapper):
+class OverTime(Wrapper):
     """`keras.layers.TimeDistributed` that returns the weights of each step as well.
 
     Args:
@@ -268,7 +204,7 @@ class OverTime(_Wrapper):
 
     def __init__(self, layer, **kwargs):
         super().__init__(layer, **kwargs)
-        if isinstance(layer, ATTENTION_LAYERS):
+        if has_scores(layer):
             self.inner = WithScores(layer)
         else:
             self.inner = attention_submodel(layer)
@@ -280,9 +216,12 @@ class OverTime(_Wrapper):
         if mask is not None and len(mask.shape) > 2:
             masks["mask"] = ops.reshape(mask, (-1, *ops.shape(mask)[2:]))
         output, maps = self.inner(flat, **masks)
-        if not isinstance(maps, dict):
-            maps = {self.layer.name: maps}
-        return keras.tree.map_structure(
+        if has_scores(self.layer):
+            maps = _named(self.layer, maps)
+        output, maps = keras.tree.map_structure(
             lambda x: ops.reshape(x, (shape[0], shape[1], *ops.shape(x)[1:])),
             (output, maps),
         )
+        if mask is not None:
+            output = self.carry_mask(output, mask=mask)  # as TimeDistributed does
+        return output, maps

@@ -4,7 +4,14 @@ import keras
 import numpy as np
 import pytest
 
-from keras_attention import BahdanauAttention, attention_submodel, holds_attention
+from keras_attention import (
+    BahdanauAttention,
+    MultiHeadAttention,
+    TransformerDecoderBlock,
+    TransformerEncoderBlock,
+    attention_submodel,
+    holds_attention,
+)
 from tests.contract import normal, to_numpy
 
 IDS = np.array([[5, 7, 9, 0, 0], [3, 4, 6, 8, 2]])
@@ -103,6 +110,14 @@ def test_cross_attention_with_explicit_masks_and_other_lengths():
     _, weights = check(model, [normal(2, 3, 8), normal(2, 5, 8), allowed])
     assert weights["cross"].shape == (2, 2, 3, 5)
     assert (weights["cross"][..., 4] == 0).all()
+
+
+def test_a_flag_beside_a_mask_that_is_a_tensor():
+    x, real = keras.Input((5, 8)), keras.Input((5,), dtype="bool")
+    layer = MultiHeadAttention(2, 4, return_attention_scores=False, name="look")
+    output = layer(x, value_mask=real, use_causal_mask=True)
+    _, weights = check(keras.Model([x, real], output), [normal(2, 5, 8), IDS > 4])
+    assert not np.triu(weights["look"], 1).any()
 
 
 def test_several_layers_a_layer_called_twice_and_inner_models():
@@ -248,6 +263,126 @@ def test_sequential_and_compiled_models():
     model.compile("adam", loss=lambda y, p: p)
     _, weights = check(model, normal(2, 5, 8))
     assert len(weights) == 1
+
+
+def translator(scores, nested):
+    """Two encoder blocks and a decoder block, asked for their scores or not."""
+    source = keras.Input((7,), dtype="int32")
+    target = keras.Input((None,), dtype="int32")
+    embedding = keras.layers.Embedding(31, 12, mask_zero=True)
+
+    def encode(x):
+        for i in range(2):
+            block = TransformerEncoderBlock(3, 17, name=f"encoder_{i}")
+            x = block(x, return_attention_scores=True)[0] if scores else block(x)
+        return x
+
+    x = embedding(source)
+    if nested:
+        states = keras.Input((7, 12))
+        x = keras.Model(states, encode(states), name="stack")(x)
+    else:
+        x = encode(x)
+    decoder = TransformerDecoderBlock(3, 17, name="decoder")
+    if not scores:
+        return keras.Model([source, target], decoder(embedding(target), x))
+    x, maps = decoder(embedding(target), x, return_attention_scores=True)
+    mixed = keras.layers.Dense(12)(maps["cross_attention"][:, 0])
+    return keras.Model([source, target], keras.layers.Add()([x, mixed]))
+
+
+@pytest.mark.filterwarnings("ignore:Layer 'stack.*:UserWarning")  # Keras: untrue
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("scores", [False, True])
+def test_the_maps_inside_transformer_blocks(scores, nested, tmp_path):
+    model = translator(scores, nested)
+    data = [np.array([[5, 7, 9, 4, 0, 0, 0], [3, 4, 6, 8, 2, 1, 0]]), IDS]
+    assert holds_attention(model)
+    both, weights = check(model, data)
+    inside = "stack/" if nested else ""
+    assert {name: maps.shape for name, maps in weights.items()} == {
+        f"{inside}encoder_0/self_attention": (2, 3, 7, 7),
+        f"{inside}encoder_1/self_attention": (2, 3, 7, 7),
+        "decoder/self_attention": (2, 3, 5, 5),
+        "decoder/cross_attention": (2, 3, 5, 7),
+    }
+    cross = weights["decoder/cross_attention"]
+    np.testing.assert_allclose(cross[1].sum(-1), 1, atol=1e-6)
+    assert not cross[0, ..., 4:].any() and not cross[0, :, 3:].any()
+    assert both.count_params() == model.count_params()
+
+    model.save(tmp_path / "model.keras")
+    both.save(tmp_path / "attention.keras")
+    loaded = keras.saving.load_model(tmp_path / "model.keras")
+    reloaded = keras.saving.load_model(tmp_path / "attention.keras")
+    for again in (check(loaded, data)[1], reloaded.predict(data, verbose=0)[1]):
+        for name, maps in weights.items():
+            np.testing.assert_array_equal(again[name], maps)
+
+
+def test_a_block_in_time_distributed_keeps_its_mask(tmp_path):
+    ids = keras.Input((4, None), dtype="int32")
+    x = keras.layers.Embedding(31, 12, mask_zero=True)(ids)
+    for i in range(2):
+        block = TransformerEncoderBlock(3, 17, name=f"block_{i}")
+        x = keras.layers.TimeDistributed(block, name=f"each_{i}")(x)
+    model = keras.Model(ids, x)
+    data = np.stack([IDS, IDS, IDS + 1, IDS[::-1]], axis=1)
+    both, weights = check(model, data)
+    assert list(weights) == [f"each_{i}/block_{i}/self_attention" for i in range(2)]
+    for maps in weights.values():
+        assert maps.shape == (2, 4, 3, 5, 5) and not maps[0, 0, ..., 3:].any()
+    both.save(tmp_path / "both.keras")
+    again = keras.saving.load_model(tmp_path / "both.keras").predict(data, verbose=0)
+    for name, maps in weights.items():
+        np.testing.assert_array_equal(again[1][name], maps)
+
+
+@pytest.mark.parametrize("scores", [False, True])
+def test_a_step_with_a_cache_keeps_its_cache(scores):
+    block = TransformerEncoderBlock(3, 17, name="block")
+    block.build((2, 5, 12))
+    cache = block.empty_cache(2, 5)
+    specs = tuple(keras.Input(slots.shape[1:]) for slots in cache)
+    token = keras.Input((1, 12))
+    results = block(token, cache=specs, position=0, return_attention_scores=scores)
+    data = [normal(2, 1, 12), *(to_numpy(slots) for slots in cache)]
+    model = keras.Model([token, *specs], [results[0], *results[-1]])
+    outputs, weights = attention_submodel(model).predict(data, verbose=0)
+    for got, want in zip(outputs, model.predict(data, verbose=0), strict=True):
+        np.testing.assert_allclose(got, want, atol=1e-6)
+    assert weights["block/self_attention"].shape == (2, 3, 1, 5)
+
+
+class TwoLooks(keras.layers.Layer):
+    """A layer of a user that tells the sub-model what it holds."""
+
+    attention_names = ("near", "far")
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.near, self.far = BahdanauAttention(4), BahdanauAttention(5)
+
+    def build(self, shape):
+        self.near.build(shape)
+        self.far.build(shape)
+
+    def call(self, inputs, return_attention_scores=False):
+        near, near_weights = self.near(inputs)
+        far, far_weights = self.far(inputs)
+        if return_attention_scores:
+            return near + far, {"near": near_weights, "far": far_weights}
+        return near + far
+
+
+def test_a_layer_of_your_own_that_says_what_it_holds():
+    inputs = keras.Input((None, 8))
+    model = keras.Model(inputs, TwoLooks(name="looks")(inputs))
+    _, weights = check(model, normal(2, 5, 8))
+    assert {name: maps.shape for name, maps in weights.items()} == {
+        "looks/near": (2, 5, 1),
+        "looks/far": (2, 5, 1),
+    }
 
 
 def test_what_has_no_attention_or_no_graph_is_refused():
