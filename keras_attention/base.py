@@ -35,7 +35,8 @@ class AttentionLayer(keras.layers.Layer):
         seed=None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
+        # Layers cast what they need themselves: a cache or a state keeps its float32.
+        super().__init__(autocast=False, **kwargs)
         if not 0 <= dropout < 1:
             raise ValueError(
                 f"`dropout` must be at least 0 and less than 1. Received: {dropout}. "

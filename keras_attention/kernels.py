@@ -9,7 +9,7 @@ from keras import ops
 class Kernels:
     """Mixin for attention layers with learned matrices; it goes before the base class.
 
-    Kernels are kept in float32 under 16-bit policies and are not rounded when they are
+    Kernels are kept in float32 under mixed policies and are not rounded when they are
     used, and no two of a layer begin with the same numbers, a seeded initializer
     included.
 

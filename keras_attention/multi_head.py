@@ -111,7 +111,7 @@ class MultiHeadAttention(Kernels, AttentionLayer):
         rotary_embedding=None,
         **kwargs,
     ):
-        super().__init__(autocast=False, **kwargs)  # a cache keeps its float32
+        super().__init__(**kwargs)
         self.num_heads = check_whole("num_heads", num_heads, "4 to 16 are usual.")
         self.key_dim = check_whole("key_dim", key_dim, "32 to 128 are usual.")
         for name, size in (("value_dim", value_dim), ("output_dim", output_dim)):

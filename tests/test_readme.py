@@ -1,27 +1,20 @@
 """The README is true: its Python runs, its commands parse, its table is right."""
 
-import pathlib
 import re
 import shlex
 
 import pytest
 
 import zoo
+from tests.markdown import ROOT, blocks, broken_links, run_python
 from training.command import build_parser
 
-ROOT = pathlib.Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def blocks(language):
-    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
 def test_the_python_blocks_run_in_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    names = {}
-    for block in blocks("python"):
-        exec(compile(block, "README.md", "exec"), names)
+    names = run_python(ROOT / "README.md")
     assert names["context"].shape == (None, 128)
     assert names["attn_weights"].shape == (None, None, 1)
     assert (tmp_path / "where.png").exists()
@@ -29,7 +22,9 @@ def test_the_python_blocks_run_in_order(tmp_path, monkeypatch):
 
 
 def test_the_commands_parse():
-    lines = [line for block in blocks("console") for line in block.splitlines()]
+    lines = [
+        line for _, code in blocks(README, "console") for line in code.splitlines()
+    ]
     lines += re.findall(r"`((?:attention-zoo|python -m training) [^`]+)`", README)
     parsed = 0
     for line in lines:
@@ -64,6 +59,4 @@ def test_the_table_is_the_registrys():
 
 
 def test_links_to_files_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)", README):
-        if "://" not in target:
-            assert (ROOT / target).exists(), target
+    assert broken_links(ROOT / "README.md") == []
