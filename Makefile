@@ -23,7 +23,7 @@ demo: $(VENV)/.installed
 	$(BIN)/attention-zoo demo --out demo
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n auto $(ARGS)
 
 $(VENV)/.backends: $(VENV)/.installed
 	$(BIN)/python -m pip install -qq --editable ".[test,backends]"

@@ -211,7 +211,7 @@ def _jax(layer, function, inputs):
 def _torch(layer, function, inputs):
     import torch
 
-    weights = [] if layer is None else [p for p in layer.parameters()]
+    weights = [] if layer is None else list(layer.parameters())
     sources = [x.detach().clone().requires_grad_() for x in inputs]
 
     def forward():

@@ -11,6 +11,8 @@ from keras_attention.base import AttentionLayer
 from keras_attention.conversion import copy_weights
 from keras_attention.dot_product import ScaledDotProductAttention, SelfAttention
 from keras_attention.local import LocalAttention
+from keras_attention.location import LocationSensitiveAttention
+from keras_attention.monotonic import MonotonicAttention
 from keras_attention.multi_head import MultiHeadAttention
 from keras_attention.multiplicative import LuongAttention
 from keras_attention.positional import (
@@ -30,7 +32,9 @@ __all__ = [
     "BahdanauAttention",
     "LearnedPositionEmbedding",
     "LocalAttention",
+    "LocationSensitiveAttention",
     "LuongAttention",
+    "MonotonicAttention",
     "MultiHeadAttention",
     "RotaryEmbedding",
     "ScaledDotProductAttention",

@@ -3,6 +3,8 @@
 Whatever does not fit is refused with one sentence; nothing is guessed from sizes.
 """
 
+import keras
+import numpy as np
 from keras import ops
 
 from keras_attention.masking import as_boolean_mask, causal_mask, combine_masks
@@ -203,16 +205,49 @@ def sequence_form(name, query_shape, value_shape, key_shape):
     _check_sizes(query_shape, value_shape, key_shape or value_shape, received)
 
 
-def check_cache(value, key, cache, position, use_causal_mask):
-    """Refuses a cache beside what it replaces, and a position without a cache."""
-    if position is not None and cache is None:
-        raise ValueError(
-            "`position` says where to write into `cache`. Received: no cache. Make one "
-            "with `empty_cache(batch_size, length)`."
-        )
-    if cache is not None and (value is not None or key is not None or use_causal_mask):
+def check_cache(query, others, cache, position, heads):
+    """Refuses a cache that does not fit, and a position without one or outside it.
+
+    Args:
+        query: Queries (B, T, D).
+        others: Whether there is a value, a key or a causal mask beside the cache.
+        cache: Keys (B, G, S, d) and values (B, G, S, v), or None.
+        position: Where to write, or None.
+        heads: The G and d of the layer.
+    """
+    if cache is None:
+        if position is not None:
+            raise ValueError(
+                "`position` says where to write into `cache`. Received: no cache. Make "
+                "one with `empty_cache(batch_size, length)`."
+            )
+        return
+    if others:
         raise ValueError(
             "`cache` takes the place of `value` and `key`, and is causal by itself. "
             "Received: a cache and one of `value`, `key` or `use_causal_mask`. Leave "
             "them out; `project_memory(value, key)` makes a cache of them."
+        )
+    shape = tuple(cache[0].shape)
+    if len(shape) != 4 or (shape[1], shape[3]) != heads:
+        raise ValueError(
+            f"`cache` must hold keys (batch, {heads[0]}, length, {heads[1]}). "
+            f"Received: {_shape_text(shape)}. Make it with this layer's `empty_cache` "
+            "or `project_memory`."
+        )
+    if position is not None:
+        _check_position(position, query.shape[1], shape[2])
+
+
+def _check_position(position, steps, length):
+    """Refuses a position that is no integer or, where it is known, out of the cache."""
+    whole = "int" in keras.backend.standardize_dtype(
+        getattr(position, "dtype", type(position).__name__)
+    )
+    number = isinstance(position, int | np.integer) and None not in (steps, length)
+    if not whole or (number and not 0 <= position <= length - steps):
+        raise ValueError(
+            f"`position` must be an integer from 0 to {length} - {steps}: a cache of "
+            f"{length} slots, and {steps} new tokens. Received: {position!r}. Make a "
+            "longer one with `empty_cache`."
         )

@@ -131,6 +131,7 @@ def write_cache(cache, fresh, position):
     >>> keras.ops.convert_to_numpy(key).ravel().tolist()
     [0.0, 1.0, 0.0]
     """
+    position = ops.cast(position, "int32")
     return tuple(
         ops.slice_update(old, (0, 0, position, 0), ops.cast(new, old.dtype))
         for old, new in zip(cache, fresh, strict=True)
@@ -146,5 +147,7 @@ def written_slots(position, steps, slots):
     >>> keras.ops.convert_to_numpy(seen)[0, 0].astype(int).tolist()
     [[1, 1, 0, 0], [1, 1, 1, 0]]
     """
-    last = position + ops.arange(steps, dtype="int32")[:, None]  # (T, 1)
+    last = (
+        ops.cast(position, "int32") + ops.arange(steps, dtype="int32")[:, None]
+    )  # (T, 1)
     return ops.less_equal(ops.arange(slots, dtype="int32")[None], last)[None, None]

@@ -7,11 +7,8 @@ from keras_attention.arguments import (
     allowed_pairs,
     check_cache,
     refuse_plain_mask,
-    sequence_form,
     static_shape,
 )
-from keras_attention.base import AttentionLayer
-from keras_attention.functional import merge_heads, project
 from keras_attention.heads import (
     fused_attention,
     grouped_scores,
@@ -20,12 +17,12 @@ from keras_attention.heads import (
     write_cache,
     written_slots,
 )
-from keras_attention.kernels import Kernels, check_whole
 from keras_attention.masking import as_boolean_mask, combine_masks, silence_padding
+from keras_attention.projections import HeadProjections
 
 
 @keras.saving.register_keras_serializable(package="keras_attention")
-class MultiHeadAttention(Kernels, AttentionLayer):
+class MultiHeadAttention(HeadProjections):
     """Multi-head attention: self, cross or causal, with caches for decoding.
 
     `head_i = softmax(Q_i K_i^T / sqrt(key_dim)) V_i`, where Q_i, K_i and V_i are
@@ -50,7 +47,7 @@ class MultiHeadAttention(Kernels, AttentionLayer):
         output_dim: Width of the output; by default that of the query.
         use_bias: Whether the four projections have biases.
         rotary_embedding: A `RotaryEmbedding` that turns queries and keys by their
-            positions, or None.
+            slots, or None. Padding on the left of both changes nothing.
         kernel_initializer: Initializer of the four kernels.
         kernel_regularizer: Regularizer of the four kernels.
         **kwargs: `activation`, `dropout`, `return_attention_scores` and `seed` of
@@ -92,64 +89,13 @@ class MultiHeadAttention(Kernels, AttentionLayer):
     ((3, 5, 8), (3, 2, 5, 5))
     >>> cache = layer.empty_cache(batch_size=3, length=5)
     >>> step, weights, cache = layer(tokens[:, :1], cache=cache, position=0)
+    >>> step, output = map(keras.ops.convert_to_numpy, (step, output))
     >>> bool(np.allclose(step, output[:, :1], atol=1e-6))
     True
 
     Reference: Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762,
     section 3.2.2. Grouped queries: Ainslie et al. (2023), arXiv:2305.13245.
     """
-
-    def __init__(
-        self,
-        num_heads,
-        key_dim,
-        value_dim=None,
-        *,
-        num_key_value_heads=None,
-        output_dim=None,
-        use_bias=True,
-        rotary_embedding=None,
-        **kwargs,
-    ):
-        super().__init__(**kwargs)
-        self.num_heads = check_whole("num_heads", num_heads, "4 to 16 are usual.")
-        self.key_dim = check_whole("key_dim", key_dim, "32 to 128 are usual.")
-        for name, size in (("value_dim", value_dim), ("output_dim", output_dim)):
-            if size is not None:
-                check_whole(name, size, "None takes the default.")
-        self.value_dim = value_dim
-        self.output_dim = output_dim
-        self.num_key_value_heads = num_key_value_heads
-        groups = self.groups = num_key_value_heads or self.num_heads
-        check_whole("num_key_value_heads", groups, "None is one for each head.")
-        if self.num_heads % groups:
-            raise ValueError(
-                "`num_key_value_heads` must divide `num_heads`. Received: "
-                f"num_heads={num_heads}, num_key_value_heads={num_key_value_heads}. "
-                "1 shares one key and value head among all."
-            )
-        self.use_bias = use_bias
-        self.rotary_embedding = rotary_embedding
-
-    def build(self, query_shape, value_shape=None, key_shape=None):
-        self.check_shapes(query_shape, value_shape, key_shape)
-        value_shape = value_shape or query_shape
-        key_shape = key_shape or value_shape
-        queries, keys = self.num_heads * self.key_dim, self.groups * self.key_dim
-        value_dim = self.value_dim or self.key_dim
-        widths = {
-            "query": (query_shape[-1], queries),
-            "key": (key_shape[-1], keys),
-            "value": (value_shape[-1], self.groups * value_dim),
-            "output": (self.num_heads * value_dim, self.output_dim or query_shape[-1]),
-        }
-        for name, shape in widths.items():
-            setattr(self, f"{name}_kernel", self.add_kernel(f"{name}_kernel", shape))
-            bias = None
-            if self.use_bias:
-                bias = self.add_bias(f"{name}_bias", shape[1:])
-            setattr(self, f"{name}_bias", bias)
-        self.built = True
 
     def call(
         self,
@@ -168,7 +114,10 @@ class MultiHeadAttention(Kernels, AttentionLayer):
         return_attention_scores=None,
         training=None,
     ):
-        check_cache(value, key, cache, position, use_causal_mask)
+        shapes = static_shape(query), static_shape(value), static_shape(key)
+        self.check_shapes(*shapes)
+        others = value is not None or key is not None or use_causal_mask
+        check_cache(query, others, cache, position, (self.groups, self.key_dim))
         key_masks = {"value_mask": value_mask, "key_mask": key_mask}
         if value is None:
             query_mask = combine_masks(query_mask, mask)
@@ -191,51 +140,27 @@ class MultiHeadAttention(Kernels, AttentionLayer):
         start = 0 if position is None else position
         if cache is None:
             query, key, value = silence_padding(query, key, value, may_attend)
-            memory = self._memory(key, value, start)
+            memory = self.memory_heads(key, value, start)
         elif position is None:
             memory = cache
         else:
             seen = written_slots(position, ops.shape(query)[1], ops.shape(slots)[1])
             may_attend = combine_masks(may_attend, seen)
-            memory = cache = write_cache(
-                cache, self._memory(query, query, start), start
-            )
-        query_heads = self._turned(query, "query", self.num_heads, start)
+            if query_mask is not None:  # what is padding goes into the cache as 0
+                query = ops.where(query_mask[..., None], query, 0)
+            fresh = self.memory_heads(query, query, position)
+            memory = cache = write_cache(cache, fresh, position)
         asked = self.wants_scores(return_attention_scores)
         context, weights = self._heads(
-            query_heads, *memory, may_attend, asked, training
+            self.query_heads(query, start), *memory, may_attend, asked, training
         )
-        output = self._merge(context, may_attend, query_mask)
+        output = self.merge(context, may_attend, query_mask)
         results = (output, weights) if asked else (output,)
         if position is not None:
             results = (*results, cache)
         return results if len(results) > 1 else output
 
     # ---- the steps of the equation
-
-    def _split(self, inputs, name, num_heads):
-        """Projected inputs with an axis of heads, (B, T, H, d)."""
-        bias = getattr(self, f"{name}_bias")
-        kernel = self.read(getattr(self, f"{name}_kernel"))
-        rows = project(inputs, kernel, None if bias is None else self.read(bias))
-        batch, length = ops.shape(rows)[:2]
-        width = rows.shape[-1] // num_heads
-        return ops.reshape(rows, (batch, length, num_heads, width))
-
-    def _turned(self, inputs, name, num_heads, start):
-        """Heads of queries or keys (B, H, T, d), turned by their slots from `start`."""
-        heads = self._split(self.lift(inputs), name, num_heads)
-        if self.rotary_embedding is not None:
-            # Slots will do: what counts is the distance of query and key.
-            length = ops.shape(heads)[1]
-            heads = self.rotary_embedding.place(heads, length, start, None)
-        return ops.transpose(heads, (0, 2, 1, 3))
-
-    def _memory(self, key, value, start):
-        """Keys (B, S, K) and values (B, S, F) -> (B, G, S, d) and (B, G, S, v)."""
-        value_heads = self._split(self.lift(value), "value", self.groups)
-        key_heads = self._turned(key, "key", self.groups, start)
-        return key_heads, ops.transpose(value_heads, (0, 2, 1, 3))
 
     def _heads(self, query, key, value, may_attend, asked, training):
         """Heads of queries, keys and values -> contexts (B, H, T, v) and weights."""
@@ -244,18 +169,6 @@ class MultiHeadAttention(Kernels, AttentionLayer):
             return fused_attention(query, key, value, may_attend), None
         weights = self.normalize_scores(grouped_scores(query, key), may_attend)
         return grouped_sum(self.drop(weights, training), value), weights
-
-    def _merge(self, context, may_attend, query_mask):
-        """Contexts (B, H, T, v) -> (B, T, output_dim); 0 with nothing to attend to."""
-        bias = None if self.output_bias is None else self.read(self.output_bias)
-        output = project(merge_heads(context), self.read(self.output_kernel), bias)
-        if may_attend is not None and bias is not None:
-            live = ops.any(may_attend, axis=(1, 3))  # (B, T)
-            output = ops.where(live[..., None], output, 0)
-        output = self.lower(output)
-        if query_mask is None:
-            return output
-        return self._carry_mask(output, mask=as_boolean_mask(query_mask))
 
     # ---- decoding step by step
 
@@ -282,18 +195,9 @@ class MultiHeadAttention(Kernels, AttentionLayer):
         if value_mask is not None:
             live = as_boolean_mask(value_mask, "value_mask")[:, None]
             _, key, value = silence_padding(None, key, value, live)
-        return self._memory(key, value, 0)
+        return self.memory_heads(key, value, 0)
 
     # ---- what Keras asks
-
-    def check_shapes(self, query_shape, value_shape=None, key_shape=None):
-        sequence_form(type(self).__name__, query_shape, value_shape, key_shape)
-
-    def output_shapes(self, query_shape, value_shape=None):
-        batch, length, width = query_shape
-        keys = (value_shape or query_shape)[1]
-        output = (batch, length, self.output_dim or width)
-        return output, (batch, self.num_heads, length, keys)
 
     def compute_output_spec(
         self, query, value=None, key=None, cache=None, position=None, **kwargs
@@ -306,21 +210,3 @@ class MultiHeadAttention(Kernels, AttentionLayer):
             return results
         cache = tuple(keras.KerasTensor(c.shape, dtype=c.dtype) for c in cache)
         return (*(results if isinstance(results, tuple) else (results,)), cache)
-
-    def get_config(self):
-        rotary = keras.saving.serialize_keras_object(self.rotary_embedding)
-        return {
-            **super().get_config(),
-            "num_heads": self.num_heads,
-            "key_dim": self.key_dim,
-            "value_dim": self.value_dim,
-            "num_key_value_heads": self.num_key_value_heads,
-            "output_dim": self.output_dim,
-            "use_bias": self.use_bias,
-            "rotary_embedding": rotary,
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        rotary = keras.saving.deserialize_keras_object(config["rotary_embedding"])
-        return cls(**{**config, "rotary_embedding": rotary})

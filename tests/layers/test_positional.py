@@ -14,7 +14,7 @@ from keras_attention.positional import (
     RotaryEmbedding,
     SinusoidalPositionEncoding,
 )
-from tests.contract import normal, to_numpy
+from tests.layers.contract import normal, to_numpy
 
 B, T, D, H, MAX = 3, 5, 14, 2, 11  # D is even for rotary
 BACKEND = keras.backend.backend()

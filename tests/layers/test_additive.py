@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from keras_attention import BahdanauAttention
-from tests.contract import normal, to_numpy
+from tests.layers.contract import normal, to_numpy
 
 REAL = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], bool)
 

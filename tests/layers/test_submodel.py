@@ -12,7 +12,7 @@ from keras_attention import (
     attention_submodel,
     holds_attention,
 )
-from tests.contract import normal, to_numpy
+from tests.layers.contract import normal, to_numpy
 
 IDS = np.array([[5, 7, 9, 0, 0], [3, 4, 6, 8, 2]])
 

@@ -183,3 +183,55 @@ def multi_head(layer, query, value, key, may_attend):
     output = output + read(layer.output_bias)
     output[~may_attend.any(-1)] = 0
     return output, np.stack(maps, 1)
+
+
+def monotonic(layer, query, value, key, may_attend):
+    """Raffel et al. (2017), equation 9 (soft) and section 2.2 (hard), at inference."""
+    energy, bias = luong_energy(layer.scorer), read(layer.score_bias)
+    weights = np.zeros(may_attend.shape)
+    for i, t in np.ndindex(*may_attend.shape[:2]):
+        if t == 0:
+            previous = {0: 1.0}
+        p = {
+            s: 1 / (1 + np.exp(-energy(query[i, t], key[i, s]) - bias))
+            for s in np.flatnonzero(may_attend[i, t])
+        }
+        if not p:
+            continue
+        if layer.hard:
+            start = min(previous, default=np.inf)
+            stops = [s for s in p if s >= start and p[s] >= 0.5]
+            previous = dict.fromkeys(stops[:1], 1.0)
+        else:
+            came, previous = previous, {}
+            for s in p:
+                previous[s] = p[s] * sum(
+                    mass * np.prod([1 - p[j] for j in p if k <= j < s])
+                    for k, mass in came.items()
+                    if k <= s
+                )
+        weights[i, t, list(previous)] = list(previous.values())
+    return weights @ value, weights
+
+
+def location(layer, query, value, key, may_attend):
+    """Chorowski et al. (2015), equations 8 and 9."""
+    W, V, w = map(read, (layer.query_kernel, layer.key_kernel, layer.score_vector))
+    F, U, b = map(read, (layer.location_filters, layer.location_kernel, layer.bias))
+    weights = np.zeros(may_attend.shape)
+    length, behind = value.shape[1], (layer.kernel_size - 1) // 2
+    for i, t in np.ndindex(*may_attend.shape[:2]):
+        if t == 0:
+            alignment = np.zeros(length)
+        energies = {}
+        for s in np.flatnonzero(may_attend[i, t]):
+            hidden = query[i, t] @ W + key[i, s] @ V + b
+            for j in range(layer.kernel_size):
+                if 0 <= s + j - behind < length:
+                    hidden = hidden + alignment[s + j - behind] * (F[j] @ U)
+            energies[s] = w @ np.tanh(hidden)
+        for s, weight in NORMALIZERS[layer.activation](energies).items():
+            weights[i, t, s] = weight
+        if energies:
+            alignment = weights[i, t] + (alignment if layer.accumulate else 0)
+    return weights @ value, weights

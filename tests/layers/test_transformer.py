@@ -10,8 +10,8 @@ from keras import ops
 
 from keras_attention import TransformerDecoderBlock, TransformerEncoderBlock
 from keras_attention.positional import RotaryEmbedding
-from tests.contract import normal, to_numpy
-from tests.gradients import gradients
+from tests.layers.contract import normal, to_numpy
+from tests.layers.gradients import gradients
 
 B, T, S, D, DS, HEADS, KEY, HIDDEN = 2, 5, 7, 11, 13, 3, 2, 17
 BLOCKS = {"encoder": TransformerEncoderBlock, "decoder": TransformerDecoderBlock}

@@ -12,8 +12,8 @@ import keras
 import numpy as np
 
 import keras_attention
-from tests import references
-from tests.references import to_numpy
+from tests.layers import references
+from tests.layers.references import to_numpy
 
 __all__ = ["CASES", "VARIANTS", "Case", "normal", "to_numpy"]
 
@@ -37,6 +37,7 @@ class Case:
         sums_to_one: False where the paper's weights may sum to less.
         everywhere: Whether every key that may be attended gets a weight over 0.
         heads: Number of heads in the weights (B, H, T, S), or None.
+        refuses: Arguments of the base class that the layer refuses.
         names: What the arguments for padding of the one input are called.
         variant: What is special about the row, for its name.
     """
@@ -50,6 +51,7 @@ class Case:
     sums_to_one: bool = True
     everywhere: bool = True
     heads: int | None = None
+    refuses: tuple = ()
     names: tuple = ("mask", "query_mask", "value_mask", "key_mask")
     variant: str = ""
 
@@ -161,6 +163,41 @@ CASES = [
         everywhere=False,
     ),
     Case(
+        layer=keras_attention.MonotonicAttention,
+        make=with_defaults(
+            keras_attention.MonotonicAttention, score="general", hard=False
+        ),
+        reference=references.monotonic,
+        other_config={
+            **{k: v for k, v in SHARED.items() if k != "activation"},
+            "score": keras_attention.BahdanauAttention(UNITS, dtype="mixed_bfloat16"),
+            "sigmoid_noise": 1.0,
+            "score_bias_init": -4.0,
+            "mode": "recursive",
+            "hard": True,
+        },
+        sums_to_one=False,
+        everywhere=False,
+        refuses=("activation",),
+    ),
+    Case(
+        layer=keras_attention.LocationSensitiveAttention,
+        make=with_defaults(
+            keras_attention.LocationSensitiveAttention,
+            units=UNITS,
+            filters=19,
+            kernel_size=3,
+        ),
+        reference=references.location,
+        other_config={
+            **LEARNED,
+            "units": 19,
+            "filters": 23,
+            "kernel_size": 4,
+            "accumulate": True,
+        },
+    ),
+    Case(
         layer=keras_attention.ScaledDotProductAttention,
         make=keras_attention.ScaledDotProductAttention,
         reference=references.scaled_dot_product,
@@ -211,7 +248,7 @@ def variant(case, name, **changes):
 
 def variants(cases):
     """The rows for the laws about numbers alone: other scores, modes, activations."""
-    bahdanau, luong, local, dot, self_attention, multi_head = cases[:6]
+    bahdanau, luong, local, monotonic, location, dot, self_attention, multi_head = cases
     yield variant(bahdanau, "normalize", normalize=True)
     yield variant(bahdanau, "use_bias", use_bias=True)
     for score in ("dot", "scaled_dot", "concat"):
@@ -219,6 +256,10 @@ def variants(cases):
     yield variant(local, "monotonic", mode="monotonic", sums_to_one=True)
     yield variant(local, "renormalize", renormalize=True, sums_to_one=True)
     yield variant(local, "dot", score="dot", one_width=True)
+    yield variant(monotonic, "hard", hard=True)
+    yield variant(monotonic, "recursive", mode="recursive")
+    yield variant(location, "accumulate", accumulate=True)
+    yield variant(location, "even", kernel_size=4)
     yield variant(dot, "scale=False", scale=False)
     yield variant(self_attention, "scale=False", scale=False)
     yield variant(multi_head, "grouped", num_key_value_heads=GROUPS)

@@ -7,7 +7,7 @@ from keras import ops
 from scipy.special import softmax
 
 from keras_attention import masking
-from tests.contract import normal, to_numpy
+from tests.layers.contract import normal, to_numpy
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from keras import ops
 
-from tests.contract import CASES, VARIANTS, to_numpy
+from tests.layers.contract import CASES, VARIANTS, to_numpy
 
 ROWS = [*CASES, *VARIANTS]
 # Every new shape compiles anew on JAX.
