@@ -5,8 +5,9 @@
 
 Every side gets the same arrays, B x T x D, as query and as value, returns the context
 alone, and runs compiled (PyTorch eagerly, as it usually is). `forward+backward` takes
-the gradients for the inputs and the weights. Sides take turns; the median counts. Peak
-memory is that of a process of its own above what it held before the first call.
+the gradients for the inputs and the weights. Sides take turns, each after a run that
+does not count, in an order that rotates; the median counts. Peak memory (`--memory`) is
+that of a process of its own above what it held before the first call.
 """
 
 import argparse
@@ -120,10 +121,26 @@ def width(size):
 
 ADDITIVE = keras_pair(keras.layers.AdditiveAttention)
 DOT = keras_pair(keras.layers.Attention)
+
+
+def keras_general(width, length):
+    """keras.layers.Attention behind a Dense: q . W k."""
+    dense = keras.layers.Dense(width, use_bias=False)
+    attention = keras.layers.Attention()
+    model = keras.Sequential([dense])  # tracks the weights
+    return model, lambda query, value: attention([dense(query), value])
+
+
 ROWS = [
     Row("bahdanau", ours("BahdanauAttention", width), ADDITIVE, None, "Additive"),
     Row("luong dot", ours("LuongAttention"), DOT, torch_product(False), "Attention"),
-    Row("luong general", ours("LuongAttention", "general"), DOT, None, "Attention"),
+    Row(
+        "luong general",
+        ours("LuongAttention", "general"),
+        keras_general,
+        None,
+        "Dense + Attention",
+    ),
     Row("luong concat", ours("LuongAttention", "concat"), ADDITIVE, None, "Additive"),
     Row(
         "scaled dot-product",
@@ -249,12 +266,14 @@ def seconds(row, shape, phase, rounds):
     sides = {name: side(row, name, shape) for name in ("ours", "keras", "torch")}
     runs = {name: phases[phase] for name, phases in sides.items() if phases}
     times = {name: [] for name in runs}
-    for turn in range(rounds + 2):
-        for name, run in runs.items():
+    order = list(runs)
+    for _ in range(rounds):
+        for name in order:
+            runs[name]()  # once for nothing: caches and threads are the last side's
             began = time.perf_counter()
-            run()
-            if turn > 1:  # the first compile and warm up
-                times[name].append(time.perf_counter() - began)
+            runs[name]()
+            times[name].append(time.perf_counter() - began)
+        order = order[1:] + order[:1]
     gc.collect()
     return {name: statistics.median(each) for name, each in times.items()}
 

@@ -11,14 +11,13 @@ from keras_attention.scoring import BorrowsScore
 MODES = ("monotonic", "predictive")
 
 
-def gaussian_window(positions, centre, window):
-    """exp(-(s - p)^2 / (2 sigma^2)) with sigma = window / 2, around the centre p.
+def gaussian_window(distance, window):
+    """exp(-(s - p)^2 / (2 sigma^2)) with sigma = window / 2.
 
     Luong, Pham & Manning (2015), equation 10.
 
     Args:
-        positions: Positions s of the keys, (B, 1, S).
-        centre: Centres p of the queries, (B, T, 1).
+        distance: Distances s - p of keys from the centre, (B, T, S).
         window: Half the width of the window, D in the paper.
 
     Returns:
@@ -26,12 +25,11 @@ def gaussian_window(positions, centre, window):
 
     Example:
 
-    >>> positions, centre = np.array([[[0.0, 1.0, 2.0]]]), np.array([[[1.0]]])
-    >>> factors = gaussian_window(positions, centre, window=2)
+    >>> factors = gaussian_window(np.array([[[-1.0, 0.0, 1.0]]]), window=2)
     >>> print(keras.ops.convert_to_numpy(factors).round(2))
     [[[0.61 1.   0.61]]]
     """
-    return ops.exp(-2.0 * ops.square((positions - centre) / window))
+    return ops.exp(ops.multiply(ops.square(distance), -2.0 / window**2))
 
 
 @keras.saving.register_keras_serializable(package="keras_attention")
@@ -134,37 +132,43 @@ class LocalAttention(Kernels, BorrowsScore):
     def weigh(self, query, key, may_attend, state, training):
         query, projected = query
         scores = self.score(projected, key)  # (B, T, S)
-        batch, steps, length = ops.shape(scores)
-        if may_attend is None:
-            may_attend = ops.ones((batch, 1, length), "bool")
-        may_attend = ops.broadcast_to(may_attend, (batch, steps, length))
-        live = ops.cast(ops.any(may_attend, axis=1, keepdims=True), self.score_dtype)
-        positions = ops.cumsum(live, axis=2) - 1.0  # (B, 1, S)
-        if self.mode == "monotonic":
-            centre = self._steps(may_attend, state)
-        else:
-            lengths = ops.sum(live, axis=2, keepdims=True)
+        steps, positions, lengths = self._positions(scores, may_attend)
+        if self.mode == "predictive":
             centre = self._predict(query, lengths)
-        near = ops.less_equal(ops.abs(positions - centre), self.window)
+        else:
+            first = ops.cast(0 if state is None else state, self.score_dtype)
+            centre = steps + ops.reshape(first, (-1, 1, 1))
+        distance = positions - centre  # (B, T, S)
+        near = ops.less_equal(ops.abs(distance), self.window)
         weights = self.normalize_scores(scores, combine_masks(may_attend, near))
         if self.mode == "predictive":
-            weights = weights * gaussian_window(positions, centre, self.window)
+            weights = weights * gaussian_window(distance, self.window)
         if self.renormalize:
             total = ops.sum(weights, axis=-1, keepdims=True)
             weights = weights / ops.where(total > 0, total, 1.0)
         return weights
 
-    def _steps(self, may_attend, state):
-        """Positions of the queries (B, T, 1), counted from the state."""
-        live = ops.cast(ops.any(may_attend, axis=2, keepdims=True), self.score_dtype)
-        first = ops.cast(0 if state is None else state, self.score_dtype)
-        return ops.cumsum(live, axis=1) - 1.0 + ops.reshape(first, (-1, 1, 1))
+    def _positions(self, scores, may_attend):
+        """Positions of queries (B, T, 1) and keys (B, 1, S) among the real ones, S."""
+        _, steps, length = shape = ops.shape(scores)
+        if may_attend is None:
+            queries, keys = (ops.arange(n, dtype=scores.dtype) for n in (steps, length))
+            return queries[None, :, None], keys[None, None], length
+        may_attend = ops.broadcast_to(may_attend, shape)
+        live_queries, live_keys = (
+            ops.cast(ops.any(may_attend, axis=axis, keepdims=True), scores.dtype)
+            for axis in (2, 1)
+        )
+        steps = ops.cumsum(live_queries, axis=1) - 1.0
+        positions = ops.cumsum(live_keys, axis=2) - 1.0
+        return steps, positions, ops.sum(live_keys, axis=2, keepdims=True)
 
     def _predict(self, query, lengths):
         """Predicted centres (B, T, 1): p = S sigmoid(v . tanh(W q)), equation 9."""
         hidden = ops.tanh(project(query, self.read(self.position_kernel)))
         vector = self.read(self.position_vector)[:, None]
-        return lengths * ops.sigmoid(project(hidden, vector))
+        share = ops.sigmoid(project(hidden, vector))
+        return ops.cast(lengths, share.dtype) * share
 
     def initial_state(self, value, value_mask=None):
         """Positions 0 (B,) in "monotonic" mode, or None."""
