@@ -1,7 +1,7 @@
 """Time and peak memory of each layer against Keras's nearest and PyTorch's, in one run.
 
     python -m benchmarks.layers                 # on TensorFlow; needs the extra `torch`
-    KERAS_BACKEND=jax python -m benchmarks.layers --only multi_head
+    KERAS_BACKEND=jax python -m benchmarks.layers --only multi-head
 
 Every side gets the same arrays, B x T x D, as query and as value, returns the context
 alone, and runs compiled (PyTorch eagerly, as it usually is). `forward+backward` takes

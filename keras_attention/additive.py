@@ -42,6 +42,8 @@ class BahdanauAttention(Kernels, ScoredAttention):
         `(context, weights)`. Full form: (B, T, F) and (B, T, S). A decoder state or
         pooled states: (B, F) and (B, S, 1). Weights of 16-bit layers are float32.
 
+    In `keras.Sequential` write `return_attention_scores=False`.
+
     Raises:
         ValueError: for inputs of other ranks, a mask of another shape or with values
             other than 0 and 1, or a query for a layer that was built without one.

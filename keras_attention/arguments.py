@@ -3,11 +3,16 @@
 Whatever does not fit is refused with one sentence; nothing is guessed from sizes.
 """
 
-import keras
-import numpy as np
+from typing import NamedTuple
+
 from keras import ops
 
-from keras_attention.masking import as_boolean_mask, causal_mask, combine_masks
+from keras_attention.masking import (
+    as_boolean_mask,
+    causal_mask,
+    combine_masks,
+    read_values,
+)
 
 POOLING, STEP, FULL = "pooling", "step", "full"
 
@@ -65,7 +70,22 @@ def output_shapes(query_shape, value_shape):
     return (*query_shape[:2], width), (*query_shape[:2], length)
 
 
-def allowed_pairs(
+class Allowed(NamedTuple):
+    """What the masks of a call allow; None stands for everything.
+
+    Attributes:
+        pairs: Boolean that broadcasts to (B, T, S), or with heads to (B, H, T, S):
+            which query may attend to which key, all masks together.
+        queries: Boolean (B, T, 1), False where a query is padding.
+        keys: Boolean (B, 1, S), False where a key is padding.
+    """
+
+    pairs: object
+    queries: object
+    keys: object
+
+
+def allowed(
     query, key, *, query_mask, key_masks, attention_mask, use_causal_mask, heads=None
 ):
     """All masks of a call as one: which query may attend to which key.
@@ -78,19 +98,20 @@ def allowed_pairs(
         attention_mask: Mask (B, T, S) for single pairs, 1s to broadcast, or None. With
             `heads` also (B, H, T, S).
         use_causal_mask: Whether query t may attend only to the keys 0..t.
-        heads: Number of heads: the result gets an axis for them.
+        heads: Number of heads: the pairs get an axis for them.
 
     Returns:
-        A boolean tensor that broadcasts to (B, T, S), or with `heads` to (B, H, T, S);
-        None where everything may be attended.
+        An `Allowed`.
     """
-    masks = [_key_padding(name, mask, key) for name, mask in key_masks.items()]
-    masks.append(_query_padding(query_mask, query))
+    keys = combine_masks(*(_key_padding(n, m, key) for n, m in key_masks.items()))
+    queries = _query_padding(query_mask, query)
+    masks = [keys, queries]
     if use_causal_mask:
         masks.append(causal_mask(ops.shape(query)[1], ops.shape(key)[1]))
     if heads is not None:
         masks = [None if mask is None else mask[:, None] for mask in masks]
-    return combine_masks(*masks, _pair_mask(attention_mask, query, key, heads))
+    pairs = combine_masks(*masks, _pair_mask(attention_mask, query, key, heads))
+    return Allowed(pairs, queries, keys)
 
 
 def _query_padding(mask, query):
@@ -191,16 +212,15 @@ def sequence_form(name, query_shape, value_shape, key_shape):
     named = {"query": query_shape, "value": value_shape, "key": key_shape}
     shapes = [s for s in named.values() if s is not None]
     listed = any(s and isinstance(s[0], list | tuple) for s in shapes)
+    received = ", ".join(f"{k} {_shape_text(s)}" for k, s in named.items())
     ranks = {len(s) for s in shapes}
     if listed or ranks != {3} or (value_shape is None and key_shape is not None):
-        received = ", ".join(f"{k} {_shape_text(s)}" for k, s in named.items())
         raise ValueError(
             f"{name} takes a query (batch, T, width), a value (batch, S, width) unless "
             "it is the query, and a key (batch, S, width) if it differs, as separate "
             f"arguments. Received: {received}. One decoder state is a sequence of one: "
             "query[:, None]."
         )
-    received = ", ".join(f"{k} {_shape_text(s)}" for k, s in named.items())
     value_shape = value_shape or query_shape
     _check_sizes(query_shape, value_shape, key_shape or value_shape, received)
 
@@ -228,26 +248,44 @@ def check_cache(query, others, cache, position, heads):
             "Received: a cache and one of `value`, `key` or `use_causal_mask`. Leave "
             "them out; `project_memory(value, key)` makes a cache of them."
         )
-    shape = tuple(cache[0].shape)
-    if len(shape) != 4 or (shape[1], shape[3]) != heads:
+    keys, values = (tuple(part.shape) for part in cache)
+    batch = query.shape[0]
+    fits = len(keys) == 4 and keys[1::2] == heads and keys[:3] == values[:3]
+    if not fits or (keys[0] != batch and None not in (keys[0], batch)):
         raise ValueError(
-            f"`cache` must hold keys (batch, {heads[0]}, length, {heads[1]}). "
-            f"Received: {_shape_text(shape)}. Make it with this layer's `empty_cache` "
-            "or `project_memory`."
+            f"`cache` must hold keys (batch, {heads[0]}, length, {heads[1]}) and as "
+            f"many values, for a batch of {batch}. Received: {_shape_text(keys)} and "
+            f"{_shape_text(values)}. Make it with this layer's `empty_cache` or "
+            "`project_memory`."
         )
     if position is not None:
-        _check_position(position, query.shape[1], shape[2])
+        _check_position(position, query.shape[1], keys[2])
 
 
 def _check_position(position, steps, length):
     """Refuses a position that is no integer or, where it is known, out of the cache."""
-    whole = "int" in keras.backend.standardize_dtype(
-        getattr(position, "dtype", type(position).__name__)
-    )
-    number = isinstance(position, int | np.integer) and None not in (steps, length)
-    if not whole or (number and not 0 <= position <= length - steps):
+    kind = str(getattr(position, "dtype", ""))
+    whole = "int" in kind or (isinstance(position, int) and position is not True)
+    number = position if isinstance(position, int) else read_values(position)
+    known = whole and number is not None and None not in (steps, length)
+    if not whole or (known and not 0 <= int(number) <= length - steps):
         raise ValueError(
             f"`position` must be an integer from 0 to {length} - {steps}: a cache of "
             f"{length} slots, and {steps} new tokens. Received: {position!r}. Make a "
             "longer one with `empty_cache`."
         )
+
+
+def alignment_of(state, length):
+    """The weights (B, S) that a state (B, S, 1) holds; other shapes are refused."""
+    shape = tuple(getattr(state, "shape", ()))
+    if (
+        len(shape) != 3
+        or shape[2] != 1
+        or (None not in (shape[1], length) and (shape[1] != length))
+    ):
+        raise ValueError(
+            f"`state` must be the weights (batch, {length}, 1) that a step returned. "
+            f"Received: {_shape_text(shape)}. Begin with `initial_state(value)`."
+        )
+    return state[..., 0]

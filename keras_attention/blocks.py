@@ -169,7 +169,7 @@ class TransformerBlock(ResidualBlock):
         return cls(**{**config, "rotary_embedding": rotary})
 
 
-def check_cache(cache, position):
+def check_cache_pair(cache, position):
     """Refuses one of the two without the other."""
     if (cache is None) != (position is None):
         given, missing = ("cache", "position")[:: 1 if position is None else -1]

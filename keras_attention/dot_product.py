@@ -2,7 +2,7 @@
 
 import keras
 
-from keras_attention.arguments import allowed_pairs, refuse_widths, self_form
+from keras_attention.arguments import allowed, refuse_widths, self_form
 from keras_attention.base import AttentionLayer
 from keras_attention.functional import dot_scores, project
 from keras_attention.kernels import Kernels, check_whole
@@ -98,6 +98,8 @@ class SelfAttention(Kernels, AttentionLayer):
     Returns:
         `(output, weights)`: (B, T, d_model) and (B, T, T).
 
+    In `keras.Sequential` write `return_attention_scores=False`.
+
     Raises:
         ValueError: for inputs of another rank, or more than one; for a mask of another
             shape or with values other than 0 and 1.
@@ -141,7 +143,7 @@ class SelfAttention(Kernels, AttentionLayer):
         training=None,
     ):
         padding = combine_masks(mask, query_mask)
-        may_attend = allowed_pairs(
+        masks = allowed(
             query,
             query,
             query_mask=padding,
@@ -149,13 +151,13 @@ class SelfAttention(Kernels, AttentionLayer):
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
         )
-        x, _, memory = silence_padding(query, query, query, may_attend)
+        x, _, memory = silence_padding(query, query, query, masks.pairs)
         memory = self.lift(memory)
         query = project(self.lift(x), self.read(self.query_kernel))  # (B, T, d_k)
         key = project(memory, self.read(self.key_kernel))
         value = project(memory, self.read(self.value_kernel))
         scores = dot_scores(query, key, scale=self.scale)  # (B, T, T)
-        weights = self.normalize_scores(scores, may_attend)
+        weights = self.normalize_scores(scores, masks.pairs)
         context = self.mix(weights, value, training)
         output = self.lower(project(context, self.read(self.output_kernel)))
         if padding is not None:

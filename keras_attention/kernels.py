@@ -51,6 +51,18 @@ class Kernels:
             shape=shape, initializer=initializer, name=name, autocast=False
         )
 
+    def refuse_kernel_options(self, setting):
+        """Refuses an initializer or regularizer where a setting leaves no kernel."""
+        usual = isinstance(self.kernel_initializer, keras.initializers.GlorotUniform)
+        if not usual or self.kernel_regularizer is not None:
+            raise ValueError(
+                f"{type(self).__name__} has no kernels with {setting}, for which "
+                "`kernel_initializer` or `kernel_regularizer` would be. Received: "
+                f"{self.kernel_initializer}, {self.kernel_regularizer}. Leave them "
+                "out; a score has its own, as in score=LuongAttention('general', "
+                "kernel_regularizer='l2')."
+            )
+
     def read(self, weight):
         """A weight in the type the scores are computed in."""
         return ops.cast(weight, self.score_dtype)

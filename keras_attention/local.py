@@ -44,8 +44,8 @@ class LocalAttention(Kernels, BorrowsScore):
 
     No layer of Keras does this.
 
-    Positions count from 0 and count real tokens: S is a row's own number of keys that a
-    query may attend to, so padding on either side changes nothing. A query of local-m
+    Positions count from 0 and count real tokens: S is a row's own number of keys that
+    are not padding, so padding on either side changes nothing. A query of local-m
     whose window lies behind the last key has weights 0 and context 0. As in the paper,
     weights of local-p sum to less than 1 where the Gaussian takes some away.
 
@@ -108,6 +108,8 @@ class LocalAttention(Kernels, BorrowsScore):
             )
         if units is not None:
             units = check_whole("units", units, "None takes the query's width.")
+        if mode == "monotonic":
+            self.refuse_kernel_options("mode='monotonic'")
         self.window = check_whole("window", window, "2 to 10 are usual.")
         self.mode = mode
         self.units = units
@@ -129,10 +131,10 @@ class LocalAttention(Kernels, BorrowsScore):
     def project_query(self, query):
         return query, super().project_query(query)
 
-    def weigh(self, query, key, may_attend, state, training):
+    def weigh(self, query, key, masks, state, training):
         query, projected = query
         scores = self.score(projected, key)  # (B, T, S)
-        steps, positions, lengths = self._positions(scores, may_attend)
+        steps, positions, lengths = self._positions(scores, masks)
         if self.mode == "predictive":
             centre = self._predict(query, lengths)
         else:
@@ -140,7 +142,7 @@ class LocalAttention(Kernels, BorrowsScore):
             centre = steps + ops.reshape(first, (-1, 1, 1))
         distance = positions - centre  # (B, T, S)
         near = ops.less_equal(ops.abs(distance), self.window)
-        weights = self.normalize_scores(scores, combine_masks(may_attend, near))
+        weights = self.normalize_scores(scores, combine_masks(masks.pairs, near))
         if self.mode == "predictive":
             weights = weights * gaussian_window(distance, self.window)
         if self.renormalize:
@@ -148,20 +150,17 @@ class LocalAttention(Kernels, BorrowsScore):
             weights = weights / ops.where(total > 0, total, 1.0)
         return weights
 
-    def _positions(self, scores, may_attend):
+    def _positions(self, scores, masks):
         """Positions of queries (B, T, 1) and keys (B, 1, S) among the real ones, S."""
-        _, steps, length = shape = ops.shape(scores)
-        if may_attend is None:
-            queries, keys = (ops.arange(n, dtype=scores.dtype) for n in (steps, length))
-            return queries[None, :, None], keys[None, None], length
-        may_attend = ops.broadcast_to(may_attend, shape)
-        live_queries, live_keys = (
-            ops.cast(ops.any(may_attend, axis=axis, keepdims=True), scores.dtype)
-            for axis in (2, 1)
-        )
-        steps = ops.cumsum(live_queries, axis=1) - 1.0
-        positions = ops.cumsum(live_keys, axis=2) - 1.0
-        return steps, positions, ops.sum(live_keys, axis=2, keepdims=True)
+        _, steps, length = ops.shape(scores)
+        queries = ops.arange(steps, dtype=scores.dtype)[None, :, None]
+        keys = ops.arange(length, dtype=scores.dtype)[None, None]
+        if masks.queries is not None:
+            queries = _count(masks.queries, 1, scores.dtype)
+        if masks.keys is not None:
+            keys = _count(masks.keys, 2, scores.dtype)
+            length = keys[..., -1:] + 1.0
+        return queries, keys, length
 
     def _predict(self, query, lengths):
         """Predicted centres (B, T, 1): p = S sigmoid(v . tanh(W q)), equation 9."""
@@ -186,3 +185,8 @@ class LocalAttention(Kernels, BorrowsScore):
             "units": self.units,
             "renormalize": self.renormalize,
         }
+
+
+def _count(mask, axis, dtype):
+    """How many real ones come before each."""
+    return ops.cumsum(ops.cast(mask, dtype), axis=axis) - 1.0

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_attention.arguments import alignment_of
 from keras_attention.functional import project
 from keras_attention.kernels import Kernels, check_whole
 from keras_attention.scored import ScoredAttention
@@ -122,7 +123,8 @@ class LocationSensitiveAttention(Kernels, ScoredAttention):
     def project_key(self, key):
         return project(key, self.read(self.key_kernel))
 
-    def weigh(self, query, key, may_attend, state, training):
+    def weigh(self, query, key, masks, state, training):
+        may_attend = masks.pairs
         # U (F * alignment) = (F U) * alignment: one product less in each step.
         filters = project(
             self.read(self.location_filters), self.read(self.location_kernel)
@@ -152,7 +154,8 @@ class LocationSensitiveAttention(Kernels, ScoredAttention):
             may_attend = ops.broadcast_to(may_attend, shape)
             inputs.append(ops.swapaxes(may_attend, 0, 1))  # (T, B, S)
         state = self.initial_state(key) if state is None else state
-        alignment = ops.cast(state, self.score_dtype)[..., 0]  # (B, S)
+        alignment = alignment_of(state, key.shape[1])
+        alignment = ops.cast(alignment, self.score_dtype)  # (B, S)
         return ops.swapaxes(over_steps(step, alignment, inputs), 0, 1)
 
     def initial_state(self, value, value_mask=None):

@@ -29,7 +29,7 @@ def as_boolean_mask(mask, name="mask"):
     mask = ops.convert_to_tensor(mask)
     if _dtype(mask) == "bool":
         return mask
-    values = _readable(mask)
+    values = read_values(mask)
     if values is not None and not np.isin(values, (0, 1)).all():
         stranger = values[~np.isin(values, (0, 1))].flat[0]
         raise ValueError(
@@ -244,7 +244,7 @@ def _dtype(tensor):
     return keras.backend.standardize_dtype(tensor.dtype)
 
 
-def _readable(tensor):
+def read_values(tensor):
     """The tensor's values as NumPy, or None where it has none yet (tracing)."""
     try:
         return ops.convert_to_numpy(tensor)

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_attention.arguments import alignment_of
 from keras_attention.masking import as_boolean_mask
 from keras_attention.scoring import BorrowsScore
 from keras_attention.steps import affine_prefix, affine_recursion, over_steps
@@ -15,7 +16,7 @@ def monotonic_alignment(p_choose, previous, mode="parallel"):
 
     Raffel et al. (2017), equations 13 and 14: `q[s] = (1 - p[s-1]) q[s-1] +
     previous[s]`, `weights[s] = p[s] q[s]`; or, in "hard" mode, section 2.2: the first s
-    not before the previous one with p[s] >= 1/2.
+    not before the previous one with p[s] > 1/2.
 
     Args:
         p_choose: Probabilities p (B, S) to stop at a key that is reached; 0 skips it.
@@ -38,7 +39,7 @@ def monotonic_alignment(p_choose, previous, mode="parallel"):
     previous = ops.convert_to_tensor(previous, dtype=p_choose.dtype)
     if mode == "hard":
         reached = ops.cumsum(previous, axis=1) > 0
-        chosen = first_true(ops.logical_and(p_choose >= 0.5, reached))
+        chosen = first_true(ops.logical_and(p_choose > 0.5, reached))
         return ops.cast(chosen, p_choose.dtype)
     _check_mode(mode, (*MODES, "hard"))
     # The factor of q[s-1] in q[s]: 1 - p[s-1], and 0 for s = 0.
@@ -89,7 +90,7 @@ class MonotonicAttention(BorrowsScore):
     `p[t, s] = sigmoid(score(q[t], k[s]) + r)`, r a learned bias. In training, weights
     are the chance to stop at a key, `weights[t, s] = p[t, s] ((1 - p[t, s-1])
     weights[t, s-1] / p[t, s-1] + weights[t-1, s])`, from the first key on. At inference
-    they are hard: 1 at the first key with p >= 1/2, which needs no key behind it.
+    they are hard: 1 at the first key with p > 1/2, which needs no key behind it.
 
     `keras.layers.Attention` may look anywhere at each query. Here weights sum to at
     most 1: a query may read past the last key. A hard one that does gets zeros, and so
@@ -163,7 +164,8 @@ class MonotonicAttention(BorrowsScore):
             shape=(), initializer=start, name="score_bias", autocast=False
         )
 
-    def weigh(self, query, key, may_attend, state, training):
+    def weigh(self, query, key, masks, state, training):
+        may_attend = masks.pairs
         scores = self.score(query, key)  # (B, T, S)
         scores = scores + ops.cast(self.score_bias, self.score_dtype)
         if self.sigmoid_noise > 0 and training:
@@ -183,7 +185,8 @@ class MonotonicAttention(BorrowsScore):
             state = self.initial_state(ops.swapaxes(scores, 1, 2))
         hard = not training if self.hard is None else self.hard
         mode = "hard" if hard else self.mode
-        return monotonic_alignments(p_choose, state[..., 0], mode, moves)
+        previous = alignment_of(state, scores.shape[2])
+        return monotonic_alignments(p_choose, previous, mode, moves)
 
     def initial_state(self, value, value_mask=None):
         """All weight on the first real key: (B, S, 1) for values (B, S, F)."""

@@ -4,7 +4,7 @@ import keras
 from keras import ops
 
 from keras_attention.arguments import (
-    allowed_pairs,
+    allowed,
     check_cache,
     refuse_plain_mask,
     static_shape,
@@ -30,8 +30,8 @@ class MultiHeadAttention(HeadProjections):
 
     Unlike `keras.layers.MultiHeadAttention` it gives the same numbers with and without
     the weights asked for, gives zeros (not a mean over padding) where there is nothing
-    to attend to, leaves the masks of its inputs alone, takes a padding mask (B, S) for
-    nothing else, and decodes step by step. `copy_weights` copies from and to it, and
+    to attend to, leaves the masks of its inputs alone, refuses a padding mask (B, S) as
+    `attention_mask`, and decodes step by step. `copy_weights` copies from and to it and
     `torch.nn.MultiheadAttention`.
 
     Padding: masked keys have the weight 0 whatever they hold; padded queries have
@@ -68,13 +68,17 @@ class MultiHeadAttention(HeadProjections):
             `position`; or from `project_memory`, in the place of `value` and `key`.
             `value_mask` is then the padding mask (B, S) of the cache.
         position: Where the T new keys and values are written into the cache, a scalar
-            integer. Query t attends to the cache up to position + t.
+            integer. Query t attends to the cache up to position + t. One outside the
+            cache is refused, where its value can be read; in a compiled function the
+            backend takes the nearest slot.
         return_attention_scores: Overrides the constructor's.
         training: Whether to apply dropout.
 
     Returns:
         `(output, weights)`: (B, T, output_dim) and (B, H, T, S); with `position`,
         `(output, weights, cache)`.
+
+    In `keras.Sequential` write `return_attention_scores=False`.
 
     Raises:
         ValueError: for inputs of other ranks, a mask of another shape or with values
@@ -128,7 +132,7 @@ class MultiHeadAttention(HeadProjections):
         value = query if value is None else value
         key = value if key is None else key
         slots = key if cache is None else ops.swapaxes(cache[0], 1, 2)
-        may_attend = allowed_pairs(
+        may_attend = allowed(
             query,
             slots,
             query_mask=query_mask,
@@ -136,7 +140,7 @@ class MultiHeadAttention(HeadProjections):
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
             heads=self.num_heads,
-        )
+        ).pairs
         start = 0 if position is None else position
         if cache is None:
             query, key, value = silence_padding(query, key, value, may_attend)
@@ -191,6 +195,11 @@ class MultiHeadAttention(HeadProjections):
         Returns:
             The `cache` of a call: (B, G, S, d) and (B, G, S, v).
         """
+        if not self.built:
+            raise ValueError(
+                f"Layer '{self.name}' is not built, so it has no projections yet. "
+                "Received: a call of `project_memory`. Call the layer on a batch first."
+            )
         key = value if key is None else key
         if value_mask is not None:
             live = as_boolean_mask(value_mask, "value_mask")[:, None]

@@ -1,4 +1,4 @@
-"""LuongAttention: the four scores of Luong et al., from a dot product to a network."""
+"""LuongAttention: the scores of Luong et al., from a dot product to a network."""
 
 import keras
 
@@ -12,14 +12,15 @@ SCORES = ("dot", "scaled_dot", "general", "concat")
 
 @keras.saving.register_keras_serializable(package="keras_attention")
 class LuongAttention(Kernels, ScoredAttention):
-    """Multiplicative attention, with the scores of Luong et al.
+    """Attention with the scores of Luong et al.: dot products, or a small network.
 
     `weights = softmax(score(q, k))`, `context = sum(weights * value)`. The score is
 
     - "dot": q . k
     - "scaled_dot": q . k / sqrt(d), which keeps the softmax from saturating
     - "general": q . W k, with a learned W, so that the widths may differ
-    - "concat": v . tanh(W [q; k]), a small network over both
+    - "concat": v . tanh(W [q; k]), a small network over both: the additive score, W
+      kept as `query_kernel` and `key_kernel`
 
     `keras.layers.Attention` has the first, and calls `tanh(q + k)`, without W,
     "concat".
@@ -54,7 +55,8 @@ class LuongAttention(Kernels, ScoredAttention):
     ((2, 3, 6), (2, 3, 5))
 
     Reference: Luong, Pham & Manning (2015), "Effective Approaches to Attention-based
-    Neural Machine Translation", arXiv:1508.04025, equations 7 and 8.
+    Neural Machine Translation", arXiv:1508.04025, section 3.1, equation 7 and
+    the scores under it. The scale: Vaswani et al. (2017), arXiv:1706.03762, equation 1.
     """
 
     def __init__(self, score="dot", *, units=None, **kwargs):
@@ -71,6 +73,8 @@ class LuongAttention(Kernels, ScoredAttention):
                     f"Received: units={units!r} with score={score!r}. Leave it out."
                 )
             units = check_whole("units", units, "None takes the query's width.")
+        if score in ("dot", "scaled_dot"):
+            self.refuse_kernel_options(f"score={score!r}")
         self.score_name = score
         self.units = units
 

@@ -1,4 +1,4 @@
-"""Positions: sinusoidal, rotary and learned, three layers and their pure functions."""
+"""Positions in a model: sinusoidal, rotary and learned, three layers."""
 
 import numbers
 
@@ -6,51 +6,14 @@ import keras
 import numpy as np
 from keras import ops
 
-from keras_attention.base import LARGEST
-from keras_attention.masking import _readable, as_boolean_mask
-
-
-def sinusoidal_encoding(positions, width, max_wavelength=10000):
-    """Sines and cosines of positions: (...) -> (..., width), at least float32.
-
-    `PE(pos, 2i) = sin(pos / max_wavelength^(2i / width))`, `PE(pos, 2i + 1) = cos(...)`
-    (Vaswani et al. (2017), section 3.5). An odd width ends on a sine.
-
-    Example:
-
-    >>> encoding = sinusoidal_encoding(np.array([0, 9]), width=4)
-    >>> keras.ops.convert_to_numpy(encoding)[0].tolist()
-    [0.0, 1.0, 0.0, 1.0]
-    """
-    angles = _angles(positions, width, max_wavelength)
-    pairs = ops.stack([ops.sin(angles), ops.cos(angles)], axis=-1)
-    shape = (*ops.shape(angles)[:-1], 2 * angles.shape[-1])
-    return ops.reshape(pairs, shape)[..., :width]
-
-
-def rotate(inputs, positions, max_wavelength=10000):
-    """Turns each pair of neighbours by an angle that grows with the position.
-
-    `(x_2i, x_2i+1)` becomes `(x_2i cos a - x_2i+1 sin a, x_2i sin a + x_2i+1 cos a)`
-    with `a = pos * max_wavelength^(-2i / d)` (Su et al. (2021), equation 34). Inputs
-    are (B, T, d) or, by heads, (B, T, H, d), d even; positions (T,) or (B, T). The
-    result has the inputs' shape and type; the sums are at least float32.
-
-    Example:
-
-    >>> turned = rotate(np.array([[[1.0, 0.0]]]), np.array([np.pi / 2]))
-    >>> np.abs(keras.ops.convert_to_numpy(turned).round(3)).tolist()
-    [[[0.0, 1.0]]]
-    """
-    inputs = ops.convert_to_tensor(inputs)
-    wide = _wide(inputs.dtype)
-    angles = _angles(ops.cast(positions, wide), inputs.shape[-1], max_wavelength)
-    if len(inputs.shape) == 4:
-        angles = ops.expand_dims(angles, -2)  # (..., T, 1, d / 2), for every head
-    cos, sin, x = ops.cos(angles), ops.sin(angles), ops.cast(inputs, wide)
-    even, odd = x[..., 0::2], x[..., 1::2]
-    turned = ops.stack([even * cos - odd * sin, even * sin + odd * cos], axis=-1)
-    return ops.cast(ops.reshape(turned, ops.shape(inputs)), inputs.dtype)
+from keras_attention.masking import as_boolean_mask, read_values
+from keras_attention.positions import (
+    rotate,
+    sinusoidal_encoding,
+    slot_positions,
+    wide_type,
+)
+from keras_attention.precise import LARGEST
 
 
 class PositionLayer(keras.layers.Layer):
@@ -70,7 +33,7 @@ class PositionLayer(keras.layers.Layer):
     def call(self, inputs, start=0, mask=None, inputs_mask=None):
         mask = self.compute_mask(inputs, inputs_mask if mask is None else mask)
         self._check(inputs.shape, start, mask)
-        inputs = ops.cast(inputs, _wide(self.compute_dtype))
+        inputs = ops.cast(inputs, wide_type(self.compute_dtype))
         placed = self.place(inputs, ops.shape(inputs)[1], start, mask)
         if largest := LARGEST.get(self.compute_dtype):
             placed = ops.clip(placed, -largest, largest)
@@ -152,7 +115,7 @@ class SinusoidalPositionEncoding(WavelengthLayer):
     """
 
     def place(self, inputs, length, start, mask):
-        positions = ops.cast(_positions(length, start, mask), inputs.dtype)
+        positions = ops.cast(slot_positions(length, start, mask), inputs.dtype)
         width = inputs.shape[-1]
         return inputs + sinusoidal_encoding(positions, width, self.max_wavelength)
 
@@ -179,11 +142,11 @@ class RotaryEmbedding(WavelengthLayer):
     (2, 3, 5, 4)
     """
 
-    ranks, even = (3, 4), True
+    ranks, even, turns_pairs = (3, 4), True, True
     takes = "(batch, length, width) or (batch, length, heads, width) of an even width"
 
     def place(self, inputs, length, start, mask):
-        return rotate(inputs, _positions(length, start, mask), self.max_wavelength)
+        return rotate(inputs, slot_positions(length, start, mask), self.max_wavelength)
 
 
 @keras.saving.register_keras_serializable(package="keras_attention")
@@ -241,7 +204,7 @@ class LearnedPositionEmbedding(PositionLayer):
 
     def _check(self, shape, start=0, mask=None):
         super()._check(shape, start, mask)
-        first = np.array(start) if type(start) is int else _readable(start)
+        first = np.array(start) if type(start) is int else read_values(start)
         length = shape[1] if isinstance(shape[1], int) else 1  # 1: not known yet
         inside = first is None or (first >= 0) & (first <= self.max_length - length)
         if not np.all(inside):
@@ -263,9 +226,9 @@ class LearnedPositionEmbedding(PositionLayer):
             # Unlike an index, a slice beyond the end fails whatever compiles it.
             rows = ops.slice(table, (start, 0), (length, table.shape[1]))
             if mask is not None:
-                rows = ops.take(rows, _positions(length, 0, mask), axis=0)
+                rows = ops.take(rows, slot_positions(length, 0, mask), axis=0)
         else:
-            positions = _positions(length, start, mask)
+            positions = slot_positions(length, start, mask)
             rows = ops.take(table, positions, axis=0)
             # Compilers clip an index, or read 0, where it is out of range.
             inside = ops.logical_and(positions >= 0, positions < self.max_length)
@@ -281,29 +244,6 @@ class LearnedPositionEmbedding(PositionLayer):
             "embeddings_initializer": initializer,
             "embeddings_regularizer": regularizer,
         }
-
-
-def _wide(dtype):
-    """The type of angles and sums: 16 bits cannot count beyond 256."""
-    return "float64" if "float64" in str(dtype) else "float32"
-
-
-def _angles(positions, width, max_wavelength):
-    """pos * max_wavelength^(-2i / width) for each pair i: (*positions.shape, pairs)."""
-    positions = ops.convert_to_tensor(positions)
-    positions = ops.cast(positions, _wide(positions.dtype))
-    frequencies = float(max_wavelength) ** (-np.arange(0, width, 2) / width)
-    return ops.expand_dims(positions, -1) * ops.cast(frequencies, positions.dtype)
-
-
-def _positions(length, start, mask):
-    """Positions of the slots: (T,), or (B, T) where rows may differ."""
-    positions = ops.arange(length, dtype="int32")
-    if mask is not None:
-        first = ops.cast(ops.argmax(ops.cast(mask, "int32"), axis=1), "int32")
-        positions = ops.maximum(positions - first[:, None], 0)
-    start = ops.cast(start, "int32")
-    return positions + (start[:, None] if len(start.shape) else start)
 
 
 def _fits(shape, expected):

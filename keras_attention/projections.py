@@ -147,7 +147,7 @@ class HeadProjections(Kernels, AttentionLayer):
 
 def _check_rotary(rotary_embedding, key_dim):
     """Refuses what cannot turn heads, or heads of an odd width."""
-    if not hasattr(rotary_embedding, "place") or key_dim % 2:
+    if not getattr(rotary_embedding, "turns_pairs", False) or key_dim % 2:
         raise ValueError(
             "`rotary_embedding` must be a RotaryEmbedding, and `key_dim` even, as it "
             f"turns pairs. Received: {rotary_embedding!r} and key_dim={key_dim}. Leave "

@@ -6,7 +6,7 @@ from keras_attention.arguments import (
     FULL,
     POOLING,
     STEP,
-    allowed_pairs,
+    allowed,
     call_form,
     output_shapes,
     refuse_plain_mask,
@@ -82,9 +82,9 @@ class ScoredAttention(AttentionLayer):
             f"{type(self).__name__} must override `score(query, key)`."
         )
 
-    def weigh(self, query, key, may_attend, state, training):
-        """Projected query and key -> weights (B, T, S)."""
-        return self.normalize_scores(self.score(query, key), may_attend)
+    def weigh(self, query, key, masks, state, training):
+        """Projected query and key -> weights (B, T, S); `masks` is an `Allowed`."""
+        return self.normalize_scores(self.score(query, key), masks.pairs)
 
     def initial_state(self, value, value_mask=None):
         """The state before the first step over values (B, S, F): here None."""
@@ -129,7 +129,7 @@ class ScoredAttention(AttentionLayer):
                 f"Received: a call in the {form} form, which has no order of queries."
             )
         key = value if key is None else key
-        may_attend = allowed_pairs(
+        masks = allowed(
             query,
             key,
             query_mask=query_mask,
@@ -137,7 +137,7 @@ class ScoredAttention(AttentionLayer):
             attention_mask=attention_mask,
             use_causal_mask=use_causal_mask,
         )
-        context, weights = self._attend(query, key, value, may_attend, state, training)
+        context, weights = self._attend(query, key, value, masks, state, training)
         if form == FULL:
             if query_mask is not None:
                 context = self._carry_mask(context, mask=as_boolean_mask(query_mask))
@@ -148,14 +148,14 @@ class ScoredAttention(AttentionLayer):
             return context, weights
         return context
 
-    def _attend(self, query, key, value, may_attend, state, training):
+    def _attend(self, query, key, value, masks, state, training):
         """The equation, with padding silenced: (B, T, F) and (B, T, S)."""
         if state is not None and not self.has_state:
             refuse_state(self)
-        query, key, value = silence_padding(query, key, value, may_attend)
+        query, key, value = silence_padding(query, key, value, masks.pairs)
         query = None if query is None else self.project_query(self.lift(query))
         key = self.project_key(self.lift(key))
-        weights = self.weigh(query, key, may_attend, state, training)
+        weights = self.weigh(query, key, masks, state, training)
         return self.lower(self.mix(weights, value, training)), weights
 
     # ---- what Keras asks

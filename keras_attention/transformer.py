@@ -5,7 +5,7 @@ import functools
 import keras
 from keras import ops
 
-from keras_attention.blocks import TransformerBlock, check_cache
+from keras_attention.blocks import TransformerBlock, check_cache_pair
 
 
 @keras.saving.register_keras_serializable(package="keras_attention")
@@ -91,7 +91,7 @@ class TransformerEncoderBlock(TransformerBlock):
         return_attention_scores=None,
         training=None,
     ):
-        check_cache(cache, position)
+        check_cache_pair(cache, position)
         mask = inputs_mask if mask is None else mask
         attend = functools.partial(
             self.self_attention,
@@ -231,7 +231,7 @@ class TransformerDecoderBlock(TransformerBlock):
 
     def _keys(self, source, target_mask, source_mask, cache, position):
         """What each of the two attentions takes beside its queries."""
-        check_cache(cache, position)
+        check_cache_pair(cache, position)
         if cache is None:
             self.check_source(source)
             source = self.enter(source, "source_mask", source_mask)

@@ -8,7 +8,8 @@ tuple of names, and its call takes `return_attention_scores`: with True it retur
 import keras
 from keras import ops
 
-from keras_attention.base import AttentionLayer, CarryMask
+from keras_attention.base import AttentionLayer
+from keras_attention.precise import CarryMask
 
 LAYERS_OF_KERAS = (
     keras.layers.MultiHeadAttention,

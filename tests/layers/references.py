@@ -97,7 +97,7 @@ def additive_energy(layer):
 
 
 def luong_energy(layer):
-    """Luong et al. (2015), equation 8, and the scaled dot product."""
+    """Luong et al. (2015), section 3.1, and the scaled dot product."""
 
     def concat(q, k):
         W = np.concatenate([read(layer.query_kernel), read(layer.key_kernel)])
@@ -121,7 +121,7 @@ def local_weigh(layer, energies, i, t, query, may_attend):
     real = np.flatnonzero(may_attend[i].any(0))
     position = {s: n for n, s in enumerate(real)}
     if layer.mode == "monotonic":
-        centre = may_attend[i].any(1)[:t].sum()
+        centre = t
     else:
         hidden = np.tanh(query[i, t] @ read(layer.position_kernel))
         logit = hidden @ read(layer.position_vector)
@@ -200,7 +200,7 @@ def monotonic(layer, query, value, key, may_attend):
             continue
         if layer.hard:
             start = min(previous, default=np.inf)
-            stops = [s for s in p if s >= start and p[s] >= 0.5]
+            stops = [s for s in p if s >= start and p[s] > 0.5]
             previous = dict.fromkeys(stops[:1], 1.0)
         else:
             came, previous = previous, {}

@@ -7,6 +7,7 @@ import pytest
 from keras_attention import (
     BahdanauAttention,
     LocalAttention,
+    LocationSensitiveAttention,
     LuongAttention,
     MonotonicAttention,
     ScaledDotProductAttention,
@@ -140,3 +141,59 @@ def test_the_gain_alone_decides_the_length_of_the_normalised_vector():
     np.testing.assert_allclose(to_numpy(layer(states)[1]), before, atol=1e-6)
     gain.assign(0.0 * gain)
     np.testing.assert_allclose(to_numpy(layer(states)[1]), 1 / S, atol=1e-6)
+
+
+# ---- steps
+
+
+@pytest.mark.parametrize("masked", ["value_mask", "attention_mask", "causal"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: LocalAttention(2),
+        lambda: LocalAttention(2, "predictive"),
+        lambda: MonotonicAttention(hard=False),
+        lambda: LocationSensitiveAttention(5, kernel_size=3),
+    ],
+    ids=["local-m", "local-p", "monotonic", "location"],
+)
+def test_steps_equal_the_whole_under_every_mask(make, masked):
+    query, value = normal(B, T, DV, seed=1), normal(B, S, DV)
+    pairs = np.random.default_rng(3).random((B, T, S)) > 0.4
+    pairs[0, 1, :4], pairs[:, :, 2] = False, False
+    whole_masks, step_masks = {
+        "value_mask": ({"value_mask": pairs[:, 0]}, {"value_mask": pairs[:, 0]}),
+        "attention_mask": ({"attention_mask": pairs}, {}),
+        "causal": ({"use_causal_mask": True}, {}),
+    }[masked]
+    if masked == "causal":
+        pairs = np.tri(T, S, dtype=bool)[None].repeat(B, 0)
+    layer = make()
+    whole = to_numpy(layer(query, value, **whole_masks)[1])
+    state = layer.initial_state(value, whole_masks.get("value_mask"))
+    for t in range(T):
+        if masked != "value_mask":
+            step_masks = {"attention_mask": pairs[:, t : t + 1]}
+        _, weights = layer(query[:, t], value, state=state, **step_masks)
+        np.testing.assert_allclose(to_numpy(weights)[..., 0], whole[:, t], atol=1e-6)
+        state = layer.next_state(state, weights)
+
+
+@pytest.mark.parametrize("shape", [(B, S), (B, S, 2), (B, S + 1, 1)])
+@pytest.mark.parametrize(
+    "make", [MonotonicAttention, lambda: LocationSensitiveAttention(5)]
+)
+def test_a_state_of_another_shape_is_refused(make, shape):
+    with pytest.raises(ValueError, match=r"`state` must be.*\(batch, 7, 1\).*Received"):
+        make()(normal(B, DV), normal(B, S, DV), state=np.ones(shape, "float32"))
+
+
+def test_kernel_options_without_a_kernel_are_refused():
+    for make in (
+        lambda **options: LuongAttention("dot", **options),
+        lambda **options: LocalAttention(2, score="general", **options),
+    ):
+        with pytest.raises(ValueError, match=r"has no kernels.*Received"):
+            make(kernel_regularizer="l2")
+        with pytest.raises(ValueError, match=r"has no kernels.*Received"):
+            make(kernel_initializer="ones")
