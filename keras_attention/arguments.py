@@ -231,7 +231,7 @@ def check_cache(query, others, cache, position, heads):
     Args:
         query: Queries (B, T, D).
         others: Whether there is a value, a key or a causal mask beside the cache.
-        cache: Keys (B, G, S, d) and values (B, G, S, v), or None.
+        cache: Keys (B, G, S, d), values (B, G, S, v) and real (B, S), or None.
         position: Where to write, or None.
         heads: The G and d of the layer.
     """
@@ -248,15 +248,17 @@ def check_cache(query, others, cache, position, heads):
             "Received: a cache and one of `value`, `key` or `use_causal_mask`. Leave "
             "them out; `project_memory(value, key)` makes a cache of them."
         )
-    keys, values = (tuple(part.shape) for part in cache)
+    parts = [tuple(getattr(part, "shape", ())) for part in cache]
+    keys, values, real = parts if len(parts) == 3 else ((), (), ())
     batch = query.shape[0]
     fits = len(keys) == 4 and keys[1::2] == heads and keys[:3] == values[:3]
+    fits = fits and real == (keys[0], keys[2])
     if not fits or (keys[0] != batch and None not in (keys[0], batch)):
         raise ValueError(
-            f"`cache` must hold keys (batch, {heads[0]}, length, {heads[1]}) and as "
-            f"many values, for a batch of {batch}. Received: {_shape_text(keys)} and "
-            f"{_shape_text(values)}. Make it with this layer's `empty_cache` or "
-            "`project_memory`."
+            f"`cache` must hold keys (batch, {heads[0]}, length, {heads[1]}), as many "
+            f"values, and which are real, for a batch of {batch}. Received: "
+            f"{', '.join(map(_shape_text, parts))}. Make it with this layer's "
+            "`empty_cache` or `project_memory`."
         )
     if position is not None:
         _check_position(position, query.shape[1], keys[2])
@@ -276,16 +278,16 @@ def _check_position(position, steps, length):
         )
 
 
-def alignment_of(state, length):
+def alignment_of(state, batch, length):
     """The weights (B, S) that a state (B, S, 1) holds; other shapes are refused."""
     shape = tuple(getattr(state, "shape", ()))
-    if (
-        len(shape) != 3
-        or shape[2] != 1
-        or (None not in (shape[1], length) and (shape[1] != length))
+    expected = (batch, length, 1)
+    if len(shape) != 3 or any(
+        None not in (got, want) and got != want
+        for got, want in zip(shape, expected, strict=True)
     ):
         raise ValueError(
-            f"`state` must be the weights (batch, {length}, 1) that a step returned. "
-            f"Received: {_shape_text(shape)}. Begin with `initial_state(value)`."
+            f"`state` must be the weights {_shape_text(expected)} that a step "
+            f"returned. Received: {_shape_text(shape)}. Begin with `initial_state`."
         )
     return state[..., 0]

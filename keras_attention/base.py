@@ -35,7 +35,7 @@ class AttentionLayer(PreciseLayer):
 
     def normalize_scores(self, scores, may_attend):
         """Scores -> weights over what may be attended; exactly 0 elsewhere."""
-        return self._activation(scores, may_attend)
+        return ops.cast(self._activation(scores, may_attend), self.score_dtype)
 
     def drop(self, weights, training):
         """The copy of the weights that mixes the values, with dropout in training."""

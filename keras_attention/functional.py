@@ -35,7 +35,9 @@ def project(inputs, kernel, bias=None):
     >>> tuple(project(np.ones((1, 5, 4)), np.ones((4, 3))).shape)
     (1, 5, 3)
     """
-    outputs = ops.matmul(inputs, kernel)
+    inputs = ops.convert_to_tensor(inputs)
+    # Under PyTorch Keras multiplies float64 in float32.
+    outputs = ops.cast(ops.matmul(inputs, kernel), inputs.dtype)
     return outputs if bias is None else outputs + bias
 
 

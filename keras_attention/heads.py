@@ -114,27 +114,30 @@ def fused_attention(query, key, value, may_attend=None):
 
 
 def write_cache(cache, fresh, position):
-    """A cache with the new keys and values from slot `position` on.
+    """A cache with new keys and values, and which are real, from a slot on.
 
     Args:
-        cache: (key, value), heads (B, G, S, d) and (B, G, S, v).
-        fresh: The new ones, (B, G, T, d) and (B, G, T, v).
-        position: Scalar integer.
+        cache: Heads of keys (B, G, S, d) and of values (B, G, S, v), and a boolean
+            (B, S), True where a slot holds a real token.
+        fresh: The same of the new tokens: (B, G, T, d), (B, G, T, v) and (B, T).
+        position: The first slot to write, a scalar integer.
 
     Returns:
-        The new (key, value); the old cache is as it was.
+        The new cache; the old one is as it was.
 
     Example:
 
-    >>> cache, fresh = np.zeros((1, 1, 3, 1)), np.ones((1, 1, 1, 1))
-    >>> key, value = write_cache((cache, cache), (fresh, fresh), position=1)
+    >>> heads, real = np.zeros((1, 1, 3, 1)), np.zeros((1, 3), bool)
+    >>> fresh = np.ones((1, 1, 1, 1)), np.ones((1, 1, 1, 1)), np.ones((1, 1), bool)
+    >>> key, value, real = write_cache((heads, heads, real), fresh, position=1)
     >>> keras.ops.convert_to_numpy(key).ravel().tolist()
     [0.0, 1.0, 0.0]
     """
     position = ops.cast(position, "int32")
+    starts = (0, 0, position, 0), (0, 0, position, 0), (0, position)
     return tuple(
-        ops.slice_update(old, (0, 0, position, 0), ops.cast(new, old.dtype))
-        for old, new in zip(cache, fresh, strict=True)
+        ops.slice_update(old, start, ops.cast(new, old.dtype))
+        for old, start, new in zip(cache, starts, fresh, strict=True)
     )
 
 

@@ -45,7 +45,8 @@ class LocalAttention(Kernels, BorrowsScore):
     No layer of Keras does this.
 
     Positions count from 0 and count real tokens: S is a row's own number of keys that
-    are not padding, so padding on either side changes nothing. A query of local-m
+    are not padding, so padding on either side changes nothing; under a causal mask it
+    counts the later ones too. A query of local-m
     whose window lies behind the last key has weights 0 and context 0. As in the paper,
     weights of local-p sum to less than 1 where the Gaussian takes some away.
 

@@ -154,7 +154,7 @@ class LocationSensitiveAttention(Kernels, ScoredAttention):
             may_attend = ops.broadcast_to(may_attend, shape)
             inputs.append(ops.swapaxes(may_attend, 0, 1))  # (T, B, S)
         state = self.initial_state(key) if state is None else state
-        alignment = alignment_of(state, key.shape[1])
+        alignment = alignment_of(state, *key.shape[:2])
         alignment = ops.cast(alignment, self.score_dtype)  # (B, S)
         return ops.swapaxes(over_steps(step, alignment, inputs), 0, 1)
 

@@ -185,13 +185,13 @@ class MonotonicAttention(BorrowsScore):
             state = self.initial_state(ops.swapaxes(scores, 1, 2))
         hard = not training if self.hard is None else self.hard
         mode = "hard" if hard else self.mode
-        previous = alignment_of(state, scores.shape[2])
+        previous = alignment_of(state, scores.shape[0], scores.shape[2])
         return monotonic_alignments(p_choose, previous, mode, moves)
 
     def initial_state(self, value, value_mask=None):
         """All weight on the first real key: (B, S, 1) for values (B, S, F)."""
         if value_mask is None:
-            value_mask = ops.ones_like(value[..., 0], dtype="bool")
+            value_mask = ops.ones(ops.shape(value)[:2], "bool")
         first = first_true(as_boolean_mask(value_mask, "value_mask"))
         return ops.cast(first, self.score_dtype)[..., None]
 

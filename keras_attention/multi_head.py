@@ -47,7 +47,7 @@ class MultiHeadAttention(HeadProjections):
         output_dim: Width of the output; by default that of the query.
         use_bias: Whether the four projections have biases.
         rotary_embedding: A `RotaryEmbedding` that turns queries and keys by their
-            slots, or None. Padding on the left of both changes nothing.
+            positions, or None. Padding on the left changes nothing.
         kernel_initializer: Initializer of the four kernels.
         kernel_regularizer: Regularizer of the four kernels.
         **kwargs: `activation`, `dropout`, `return_attention_scores` and `seed` of
@@ -65,8 +65,8 @@ class MultiHeadAttention(HeadProjections):
             broadcast.
         use_causal_mask: Whether query t may attend only to the keys 0..t.
         cache: Keys and values that are projected already: from `empty_cache`, with
-            `position`; or from `project_memory`, in the place of `value` and `key`.
-            `value_mask` is then the padding mask (B, S) of the cache.
+            `position`; or from `project_memory`, in the place of `value` and `key`. It
+            knows which of its slots are padding; a `value_mask` (B, S) may hide more.
         position: Where the T new keys and values are written into the cache, a scalar
             integer. Query t attends to the cache up to position + t. One outside the
             cache is refused, where its value can be read; in a compiled function the
@@ -142,21 +142,21 @@ class MultiHeadAttention(HeadProjections):
             heads=self.num_heads,
         ).pairs
         start = 0 if position is None else position
+        itself = position is not None or value is query  # slots will do for positions
         if cache is None:
             query, key, value = silence_padding(query, key, value, may_attend)
-            memory = self.memory_heads(key, value, start)
-        elif position is None:
-            memory = cache
+            padding = None if itself else combine_masks(value_mask, key_mask)
+            memory = self.memory_heads(key, value, start, padding)
         else:
-            seen = written_slots(position, ops.shape(query)[1], ops.shape(slots)[1])
-            may_attend = combine_masks(may_attend, seen)
-            if query_mask is not None:  # what is padding goes into the cache as 0
-                query = ops.where(query_mask[..., None], query, 0)
-            fresh = self.memory_heads(query, query, position)
-            memory = cache = write_cache(cache, fresh, position)
+            if position is not None:
+                cache, seen = self._written(cache, query, query_mask, position)
+                may_attend = combine_masks(may_attend, seen)
+            *memory, real = cache
+            may_attend = combine_masks(may_attend, real[:, None, None])
         asked = self.wants_scores(return_attention_scores)
+        query_heads = self.query_heads(query, start, None if itself else query_mask)
         context, weights = self._heads(
-            self.query_heads(query, start), *memory, may_attend, asked, training
+            query_heads, *memory, may_attend, asked, training
         )
         output = self.merge(context, may_attend, query_mask)
         results = (output, weights) if asked else (output,)
@@ -176,13 +176,30 @@ class MultiHeadAttention(HeadProjections):
 
     # ---- decoding step by step
 
-    def empty_cache(self, batch_size, length):
-        """An empty cache for `length` tokens: (B, G, length, d), (B, G, length, v)."""
-        value_dim = self.value_dim or self.key_dim
-        return tuple(
-            ops.zeros((batch_size, self.groups, length, width), self.score_dtype)
-            for width in (self.key_dim, value_dim)
+    def _written(self, cache, query, query_mask, position):
+        """The cache with new tokens, and which slots each of them may attend to."""
+        real = (
+            ops.ones(ops.shape(query)[:2], "bool") if query_mask is None else query_mask
         )
+        query = ops.where(real[..., None], query, 0)  # whatever is in padded slots
+        fresh = *self.memory_heads(query, query, position), real
+        steps, slots = ops.shape(query)[1], ops.shape(cache[0])[2]
+        seen = written_slots(position, steps, slots)
+        return write_cache(cache, fresh, position), seen
+
+    def empty_cache(self, batch_size, length):
+        """A cache of no tokens yet, with room for `length`.
+
+        Returns:
+            Heads of keys (B, G, length, d) and of values (B, G, length, v), and a
+            boolean (B, length), True where a slot holds a real token.
+        """
+        widths = self.key_dim, self.value_dim or self.key_dim
+        heads = (
+            ops.zeros((batch_size, self.groups, length, width), self.score_dtype)
+            for width in widths
+        )
+        return *heads, ops.zeros((batch_size, length), "bool")
 
     def project_memory(self, value, key=None, value_mask=None):
         """Keys and values as a cache: projected once, read in every step.
@@ -193,7 +210,7 @@ class MultiHeadAttention(HeadProjections):
             value_mask: Padding mask (B, S). What is padding is not read.
 
         Returns:
-            The `cache` of a call: (B, G, S, d) and (B, G, S, v).
+            The `cache` of a call, as `empty_cache` makes it; it knows its padding.
         """
         if not self.built:
             raise ValueError(
@@ -201,10 +218,12 @@ class MultiHeadAttention(HeadProjections):
                 "Received: a call of `project_memory`. Call the layer on a batch first."
             )
         key = value if key is None else key
-        if value_mask is not None:
-            live = as_boolean_mask(value_mask, "value_mask")[:, None]
-            _, key, value = silence_padding(None, key, value, live)
-        return self.memory_heads(key, value, 0)
+        if value_mask is None:
+            real = ops.ones(ops.shape(value)[:2], "bool")
+        else:
+            real = as_boolean_mask(value_mask, "value_mask")
+            _, key, value = silence_padding(None, key, value, real[:, None])
+        return *self.memory_heads(key, value, 0, value_mask), real
 
     # ---- what Keras asks
 

@@ -93,7 +93,8 @@ class SinusoidalPositionEncoding(WavelengthLayer):
     """Adds sines and cosines of each position to the inputs: `y = x + PE`.
 
     `PE` is `sinusoidal_encoding` (Vaswani et al. (2017), section 3.5). No weights; any
-    length will do. The paper multiplies embeddings by sqrt(D) before this.
+    length will do. The paper multiplies embeddings by sqrt(D) before this: as
+    `keras.layers.Rescaling(D**0.5)`, for a bare product loses their mask.
 
     Padding: positions count from a row's first real token, so that padding on the left
     changes nothing. To go on after such rows, give each row's real length as `start`.

@@ -63,7 +63,7 @@ def _angles(positions, width, max_wavelength):
 def slot_positions(length, start, mask):
     """Positions of the slots: (T,), or (B, T) where rows may differ."""
     positions = ops.arange(length, dtype="int32")
-    if mask is not None:
+    if mask is not None and mask.shape[1] != 0:
         first = ops.cast(ops.argmax(ops.cast(mask, "int32"), axis=1), "int32")
         positions = ops.maximum(positions - first[:, None], 0)
     start = ops.cast(start, "int32")

@@ -72,6 +72,8 @@ class HeadProjections(Kernels, AttentionLayer):
             if self.use_bias:
                 bias = self.add_bias(f"{name}_bias", shape[1:])
             setattr(self, f"{name}_bias", bias)
+        if self.rotary_embedding is not None and not self.rotary_embedding.built:
+            self.rotary_embedding.build((None, None, self.num_heads, self.key_dim))
         self.built = True
 
     def _split(self, inputs, name, num_heads):
@@ -84,23 +86,23 @@ class HeadProjections(Kernels, AttentionLayer):
         width = rows.shape[-1] // num_heads
         return ops.reshape(rows, (batch, length, num_heads, width))
 
-    def _turned(self, inputs, name, num_heads, start):
-        """Heads of queries or keys (B, H, T, d), turned by their slots from `start`."""
+    def _turned(self, inputs, name, num_heads, start, mask):
+        """Heads of queries or keys (B, H, T, d), turned by positions from `start`."""
         heads = self._split(inputs, name, num_heads)
         if self.rotary_embedding is not None:
-            # Slots will do: what counts is the distance of query and key.
             length = ops.shape(heads)[1]
-            heads = self.rotary_embedding.place(heads, length, start, None)
+            mask = None if mask is None else as_boolean_mask(mask)
+            heads = self.rotary_embedding.place(heads, length, start, mask)
         return ops.transpose(heads, (0, 2, 1, 3))
 
-    def query_heads(self, query, start):
+    def query_heads(self, query, start, mask=None):
         """Queries (B, T, D) in the slots from `start` on -> (B, H, T, d)."""
-        return self._turned(query, "query", self.num_heads, start)
+        return self._turned(query, "query", self.num_heads, start, mask)
 
-    def memory_heads(self, key, value, start):
+    def memory_heads(self, key, value, start, mask=None):
         """Keys (B, S, K) and values (B, S, F) -> (B, G, S, d) and (B, G, S, v)."""
         value_heads = self._split(value, "value", self.groups)
-        key_heads = self._turned(key, "key", self.groups, start)
+        key_heads = self._turned(key, "key", self.groups, start, mask)
         return key_heads, ops.transpose(value_heads, (0, 2, 1, 3))
 
     def merge(self, context, may_attend, query_mask):

@@ -29,6 +29,7 @@ class BorrowsScore(ScoredAttention):
             )
         self.scorer = score
         self._check_scorer()
+        score.lent = True
 
     def _check_scorer(self):
         """Refuses a layer whose own settings would be without effect."""
@@ -39,6 +40,12 @@ class BorrowsScore(ScoredAttention):
                 f"its own would do nothing. Received: {type(scorer).__name__} with "
                 f"dropout={scorer.dropout}, activation={scorer.activation!r}. Give "
                 f"them to {type(self).__name__}."
+            )
+        if getattr(scorer, "lent", False):
+            raise ValueError(
+                "`score` belongs to one layer: files do not keep what two share. "
+                f"Received: '{scorer.name}', which another layer has. Make a second "
+                f"{type(scorer).__name__}."
             )
         if scorer.score_dtype != self.score_dtype:
             raise ValueError(

@@ -25,7 +25,10 @@ def over_steps(step, state, inputs):
     >>> keras.ops.convert_to_numpy(outputs).tolist()
     [[2.0], [4.0]]
     """
-    if (inputs[0].shape[0] or UNROLLED + 1) <= UNROLLED:
+    length = inputs[0].shape[0]
+    if length == 0:
+        return ops.zeros((0, *ops.shape(state)), state.dtype)
+    if isinstance(length, int) and length <= UNROLLED:  # JAX has symbols too
         return _unrolled(step, state, inputs)
     if keras.backend.backend() != "tensorflow":
         return ops.scan(step, state, inputs)[1]

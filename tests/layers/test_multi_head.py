@@ -1,4 +1,4 @@
-"""Multi-head attention: its equation, Keras and PyTorch, its kernel and its caches."""
+"""Multi-head attention: its equation, Keras and PyTorch, and its fused kernel."""
 
 import keras
 import numpy as np
@@ -7,48 +7,31 @@ from keras import ops
 
 from keras_attention import MultiHeadAttention, copy_weights, functional, heads
 from keras_attention.masking import masked_softmax
-from keras_attention.positional import RotaryEmbedding
+from keras_attention.positional import RotaryEmbedding, SinusoidalPositionEncoding
 from tests.layers.contract import DK, DQ, DV, B, S, T, normal, to_numpy
 from tests.layers.gradients import gradients
+from tests.layers.multi_head_inputs import (
+    BY_HEADS,
+    GROUPED,
+    MASKS,
+    OUT,
+    PAIRS,
+    RIGHT,
+    D,
+    H,
+    N,
+    V,
+    assert_close,
+    built,
+    cross,
+    decoder,
+    fill,
+    inputs,
+    padded,
+    places,
+)
 
-H, D, V, OUT = 4, 6, 3, 17  # heads, widths of a head's keys and values, of the output
-RIGHT = np.array([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]], bool)
-LEFT = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]], bool)
-EMPTY = np.array([[0, 0, 0, 0, 0], [0, 1, 1, 0, 1]], bool)
-QUERIES = np.array([[1, 1, 0], [0, 1, 1]], bool)
-RNG = np.random.default_rng(5)
-PAIRS = RNG.random((B, T, S)) > 0.5
-PAIRS[:, :, 0] = True  # something to attend to
-BY_HEADS = RNG.random((B, H, T, S)) > 0.5
-BY_HEADS[0, 1, 2] = False  # nothing, in one head alone
-
-MASKS = {
-    "none": {},
-    "right padding": {"value_mask": RIGHT},
-    "left padding": {"value_mask": LEFT},
-    "an empty row": {"value_mask": EMPTY},
-    "padded queries": {"query_mask": QUERIES},
-    "two key masks": {"value_mask": RIGHT, "key_mask": LEFT},
-    "pairs": {"attention_mask": PAIRS},
-    "pairs by heads": {"attention_mask": BY_HEADS},
-    "one for all rows": {"attention_mask": PAIRS[:1]},
-    "one for all queries": {"attention_mask": EMPTY[:, None]},
-    "one for all keys": {"attention_mask": QUERIES[:, :, None]},
-    "one for all heads": {"attention_mask": PAIRS[:, None]},
-    "heads alone": {
-        "attention_mask": np.array([1, 0, 1, 1], bool)[None, :, None, None]
-    },
-    "causal": {"use_causal_mask": True},
-    "all": {
-        "query_mask": QUERIES,
-        "value_mask": LEFT,
-        "key_mask": RIGHT,
-        "attention_mask": BY_HEADS,
-        "use_causal_mask": True,
-    },
-}
 KINDS = pytest.mark.parametrize("kind", MASKS)
-GROUPED = {"num_key_value_heads": 2, "value_dim": V}
 WIDTHS = pytest.mark.parametrize(  # JAX's kernel takes values as wide as keys only
     "extra",
     [{}, {"num_key_value_heads": 2}, GROUPED],
@@ -69,33 +52,6 @@ def may_attend(query_mask=None, attention_mask=None, use_causal_mask=False, **ma
         by_heads = attention_mask.ndim == 4
         allowed &= attention_mask if by_heads else attention_mask[:, None]
     return allowed
-
-
-def fill(layer):
-    """Other weights in every call, none of them zero, biases included."""
-    layer.set_weights([np.random.normal(0, 0.3, w.shape) for w in layer.get_weights()])
-    return layer
-
-
-def built(*shapes, **kwargs):
-    """Our layer with H heads, built for the shapes of a query, a value and a key."""
-    layer = MultiHeadAttention(**{"num_heads": H, "key_dim": D, **kwargs})
-    layer.build(*shapes)
-    return fill(layer)
-
-
-def cross(**kwargs):
-    return built((B, T, DQ), (B, S, DV), (B, S, DK), **kwargs)
-
-
-def inputs():
-    """Query, value and key, all of other widths."""
-    return normal(B, T, DQ), normal(B, S, DV), normal(B, S, DK)
-
-
-def assert_close(got, want, atol=1e-6):
-    for one, other in zip(got, want, strict=True):
-        np.testing.assert_allclose(one, other, atol=atol)
 
 
 # ---- the equation
@@ -357,214 +313,6 @@ def test_what_is_in_padding_does_not_reach_the_kernel(filler):
     np.testing.assert_allclose(to_numpy(got), want, atol=1e-6)
 
 
-# ---- caches
-
-N = 7  # tokens
-
-
-def decoder(**kwargs):
-    return built((B, N, DQ), **kwargs)
-
-
-def decode(layer, tokens, chunks, **masks):
-    """Outputs and weights of tokens that come in chunks, through a cache."""
-    batch, length = tokens.shape[:2]
-    cache, start, outputs, rows = layer.empty_cache(batch, length), 0, [], []
-    for steps in chunks:
-        part = tokens[:, start : start + steps]
-        output, weights, cache = layer(part, cache=cache, position=start, **masks)
-        outputs.append(to_numpy(output))
-        rows.append(to_numpy(weights))
-        start += steps
-    assert start == length
-    return np.concatenate(outputs, 1), np.concatenate(rows, 2)
-
-
-DECODERS = {
-    "plain": {},
-    "grouped": GROUPED,
-    "one group": {"num_key_value_heads": 1, "use_bias": False, "output_dim": OUT},
-    "rotary": {"rotary_embedding": RotaryEmbedding()},
-    "rotary grouped": {**GROUPED, "rotary_embedding": RotaryEmbedding()},
-    "sparse": {"activation": "sparsemax"},
-}
-
-
-@pytest.mark.parametrize("chunks", [[1] * N, [N], [3, 1, 2, 1]], ids=str)
-@pytest.mark.parametrize("kind", DECODERS)
-def test_step_by_step_is_the_whole(kind, chunks):
-    layer, tokens = decoder(**DECODERS[kind]), normal(B, N, DQ)
-    want = to_numpy(layer(tokens, use_causal_mask=True))
-    assert_close(decode(layer, tokens, chunks), want, atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", ["plain", "grouped", "rotary"])
-@pytest.mark.parametrize(
-    "padding", [RIGHT, LEFT, EMPTY], ids=["right", "left", "empty"]
-)
-def test_padded_prompts(kind, padding):
-    """A prompt of 5 slots, some of them padding, then two more tokens."""
-    layer, tokens = decoder(**DECODERS[kind]), normal(B, N, DQ)
-    real = np.concatenate([padding, np.ones((B, N - S), bool)], 1)
-    masks = {"query_mask": real, "value_mask": real, "use_causal_mask": True}
-    want, wanted_weights = to_numpy(layer(tokens, **masks))
-    got, weights = decode(layer, tokens, [S, 1, 1], value_mask=real)
-    np.testing.assert_allclose(got[real], want[real], atol=1e-5)
-    rows = np.broadcast_to(real[:, None, :, None], weights.shape)
-    np.testing.assert_allclose(weights[rows], wanted_weights[rows], atol=1e-5)
-    assert (weights[np.broadcast_to(~real[:, None, None], weights.shape)] == 0).all()
-    for row in range(B):  # and without its padding
-        left = real[row]
-        alone = layer(tokens[row : row + 1, left], use_causal_mask=True)[0]
-        if left[:S].tolist() == sorted(left[:S]) or kind != "rotary":
-            np.testing.assert_allclose(got[row, left], to_numpy(alone)[0], atol=1e-5)
-
-
-def test_a_cache_longer_than_what_is_written_changes_nothing():
-    layer, tokens = decoder(), normal(B, N, DQ)
-    want, short = to_numpy(layer(tokens, use_causal_mask=True))
-    longer = layer.empty_cache(B, N + 4)
-    got, weights, _ = layer(tokens, cache=longer, position=0)
-    np.testing.assert_allclose(to_numpy(got), want, atol=1e-6)
-    np.testing.assert_allclose(to_numpy(weights)[..., :N], short, atol=1e-6)
-    assert (to_numpy(weights)[..., N:] == 0).all()
-
-
-@pytest.mark.parametrize("scores", [True, False])
-def test_a_step_returns_the_cache_last_with_or_without_weights(scores):
-    layer, tokens = decoder(), normal(B, N, DQ)
-    cache = layer.empty_cache(B, N)
-    results = layer(
-        tokens[:, :1], cache=cache, position=0, return_attention_scores=scores
-    )
-    assert len(results) == 2 + scores
-    want = to_numpy(layer(tokens[:, :1])[0])
-    np.testing.assert_allclose(to_numpy(results[0]), want, atol=1e-6)
-    assert [tuple(c.shape) for c in results[-1]] == [tuple(c.shape) for c in cache]
-
-
-def test_the_old_cache_is_as_it_was():
-    layer, tokens = decoder(**GROUPED), normal(B, N, DQ)
-    old = layer(tokens[:, :3], cache=layer.empty_cache(B, N), position=0)[-1]
-    before = [x.copy() for x in to_numpy(old)]
-    assert [x.shape for x in before] == [(B, 2, N, D), (B, 2, N, V)]
-    first = layer(tokens[:, 3:4], cache=old, position=3)
-    again = layer(tokens[:, 3:4], cache=old, position=3)
-    assert_close(to_numpy(old), before, atol=0)
-    assert_close(to_numpy(first[0]), to_numpy(again[0]), atol=0)
-    assert_close(to_numpy(first[-1]), to_numpy(again[-1]), atol=0)
-    assert np.abs(to_numpy(first[-1][0])[:, :, 3]).min() > 0
-
-
-def test_branches_of_one_cache_do_not_meet():
-    """As in beam search: two next tokens after one prompt."""
-    layer, prompt = decoder(), normal(B, 4, DQ)
-    cache = layer(prompt, cache=layer.empty_cache(B, 5), position=0)[-1]
-    for seed in (1, 2):
-        token = normal(B, 1, DQ, seed=seed)
-        got = layer(token, cache=cache, position=4)[0]
-        whole = np.concatenate([prompt, token], 1)
-        want = layer(whole, use_causal_mask=True)[0][:, -1:]
-        np.testing.assert_allclose(to_numpy(got), to_numpy(want), atol=1e-5)
-
-
-@pytest.mark.parametrize("kind", ["none", "right padding", "an empty row", "pairs"])
-@pytest.mark.parametrize("extra", [{}, GROUPED], ids=["full", "grouped"])
-def test_projected_memory_is_the_value_and_the_key(kind, extra):
-    layer, (query, value, key) = cross(**extra), inputs()
-    want = to_numpy(layer(query, value, key, **MASKS[kind]))
-    padding = MASKS[kind].get("value_mask")
-    memory = layer.project_memory(value, key, value_mask=padding)
-    assert_close(to_numpy(layer(query, cache=memory, **MASKS[kind])), want)
-    for t in range(T):  # a step at a time
-        step = layer(query[:, t : t + 1], cache=memory, value_mask=padding)
-        if kind != "pairs":
-            np.testing.assert_allclose(
-                to_numpy(step[0]), want[0][:, t : t + 1], atol=1e-6
-            )
-
-
-@pytest.mark.parametrize("filler", [np.nan, np.inf])
-def test_padding_of_a_projected_memory_is_not_read(filler):
-    layer, query, value = built((B, T, DQ), (B, S, DV)), *inputs()[:2]
-    want = to_numpy(layer(query, value, value_mask=RIGHT))
-    value = np.where(RIGHT[..., None], value, filler).astype("float32")
-    memory = layer.project_memory(value, value_mask=RIGHT)
-    assert_close(to_numpy(layer(query, cache=memory, value_mask=RIGHT)), want)
-
-
-def compiled(step):
-    """The step compiled by the backend (torch: as it is), and a list of its traces."""
-    traces, backend = [], keras.backend.backend()
-
-    def traced(*args):
-        traces.append(1)
-        return step(*args)
-
-    if backend == "tensorflow":
-        import tensorflow as tf
-
-        return tf.function(traced), traces
-    if backend == "jax":
-        import jax
-
-        return jax.jit(traced), traces
-    return traced, []
-
-
-@pytest.mark.parametrize("scores", [True, False])
-@pytest.mark.parametrize("kind", ["plain", "rotary grouped"])
-def test_one_trace_serves_every_position(kind, scores):
-    layer = decoder(**DECODERS[kind], return_attention_scores=scores)
-    tokens = normal(B, N, DQ)
-    real = ops.convert_to_tensor(np.ones((B, N), bool))
-
-    def step(token, key, value, position):
-        return layer(token, cache=(key, value), position=position, value_mask=real)
-
-    run, traces = compiled(step)
-    cache, outputs = layer.empty_cache(B, N), []
-    for t in range(N):
-        token = ops.convert_to_tensor(tokens[:, t : t + 1])
-        position = ops.convert_to_tensor(t, dtype="int32")
-        output, *_, cache = run(token, *cache, position)
-        outputs.append(to_numpy(output))
-    assert len(traces) <= 1
-    want = layer(tokens, use_causal_mask=True, return_attention_scores=True)[0]
-    np.testing.assert_allclose(np.concatenate(outputs, 1), to_numpy(want), atol=1e-5)
-
-
-@pytest.mark.parametrize("as_position", [int, np.int32, ops.convert_to_tensor])
-def test_a_position_may_be_a_number_or_a_tensor(as_position):
-    layer, tokens = decoder(**DECODERS["rotary"]), normal(B, N, DQ)
-    cache = layer(tokens[:, :4], cache=layer.empty_cache(B, N), position=0)[-1]
-    got = layer(tokens[:, 4:6], cache=cache, position=as_position(4))[0]
-    want = layer(tokens[:, :6], use_causal_mask=True)[0][:, 4:]
-    np.testing.assert_allclose(to_numpy(got), to_numpy(want), atol=1e-5)
-
-
-def test_a_decoding_step_in_a_functional_model():
-    layer, tokens = decoder(**GROUPED), normal(B, N, DQ)
-    token = keras.Input(batch_shape=(B, 1, DQ))
-    cache = [keras.Input(batch_shape=c.shape) for c in layer.empty_cache(B, N)]
-    position = keras.Input(batch_shape=(), dtype="int32")
-    results = layer(token, cache=tuple(cache), position=position)
-    model = keras.Model([token, *cache, position], results)
-    state, outputs = layer.empty_cache(B, N), []
-    for t in range(N):
-        output, weights, state = model(
-            [
-                ops.convert_to_tensor(tokens[:, t : t + 1]),
-                *state,
-                ops.convert_to_tensor(t, "int32"),
-            ]
-        )
-        assert weights.shape == results[1].shape == (B, H, 1, N)
-        outputs.append(to_numpy(output))
-    want = to_numpy(layer(tokens, use_causal_mask=True)[0])
-    np.testing.assert_allclose(np.concatenate(outputs, 1), want, atol=1e-5)
-
-
 # ---- what is refused
 
 
@@ -616,28 +364,6 @@ def test_inputs_that_are_no_sequences_are_refused(symbolic):
 def test_the_width_must_be_known():
     with pytest.raises(ValueError, match="must be known to build MultiHeadAttention"):
         MultiHeadAttention(H, D)(keras.Input((None, None)))
-
-
-def test_calls_with_half_a_cache_are_refused():
-    layer, query = decoder(), normal(B, 1, DQ)
-    cache = layer.empty_cache(B, N)
-    with pytest.raises(
-        ValueError, match=r"`position` .*Received: no cache.*empty_cache"
-    ):
-        layer(query, position=0)
-    for beside in ({"value": query}, {"use_causal_mask": True}):
-        with pytest.raises(
-            ValueError, match=r"`cache` takes the place .*Received: .*out"
-        ):
-            layer(query, cache=cache, position=0, **beside)
-
-
-def test_masks_of_a_cache_have_its_length():
-    layer, query = decoder(), normal(B, 1, DQ)
-    cache = layer.empty_cache(B, N)
-    for name, shape in (("value_mask", (B, S)), ("attention_mask", (B, 1, S))):
-        with pytest.raises(ValueError, match=rf"`{name}` must have.*Received: \(2, "):
-            layer(query, cache=cache, position=0, **{name: np.ones(shape, bool)})
 
 
 def test_a_padding_mask_is_never_taken_for_a_mask_of_pairs():
@@ -705,20 +431,6 @@ def test_the_inputs_own_mask_is_there_for_the_next_layer(functional_model):
     assert (weights[np.broadcast_to(~real[:, None, None], weights.shape)] == 0).all()
 
 
-def padded(tokens, side, filler=7.0):
-    """Tokens with three more slots on a side, and their padding mask."""
-    extra = np.full((B, 3, tokens.shape[-1]), filler, "float32")
-    parts = (tokens, extra) if side == "right" else (extra, tokens)
-    mask = np.arange(tokens.shape[1] + 3) < tokens.shape[1]
-    mask = np.broadcast_to(mask if side == "right" else mask[::-1], (B, len(mask)))
-    return np.concatenate(parts, 1), mask
-
-
-def places(side):
-    """Where the tokens are in what `padded` returns."""
-    return slice(None, N) if side == "right" else slice(3, None)
-
-
 @pytest.mark.parametrize("rotary", [None, RotaryEmbedding()], ids=["plain", "rotary"])
 @pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("names", ["query_mask value_mask", "query_mask", "value_mask"])
@@ -728,58 +440,6 @@ def test_padding_on_either_side_changes_nothing(side, rotary, names):
     longer, mask = padded(tokens, side)
     got = to_numpy(layer(longer, **dict.fromkeys(names.split(), mask))[0])
     np.testing.assert_allclose(got[:, places(side)], want, atol=1e-5)
-
-
-def test_left_padding_of_a_rotated_prompt_with_its_query_mask():
-    layer, tokens = decoder(**DECODERS["rotary"]), normal(B, N, DQ)
-    want = to_numpy(layer(tokens, use_causal_mask=True)[0])
-    longer, mask = padded(tokens, "left")
-    masks = {"query_mask": mask, "value_mask": mask}
-    cache = layer.empty_cache(B, N + 3)
-    got = to_numpy(layer(longer, cache=cache, position=0, **masks)[0])
-    np.testing.assert_allclose(got[:, places("left")], want, atol=1e-5)
-
-
-@pytest.mark.parametrize("dtype", ["mixed_float16", "mixed_bfloat16"])
-def test_a_cache_keeps_its_type(dtype):
-    layer, tokens = decoder(dtype=dtype), normal(B, N, DQ)
-    old = layer.empty_cache(B, N)
-    new = layer(tokens, cache=old, position=0)[-1]
-    assert [c.dtype for c in new] == [c.dtype for c in old]
-
-
-def test_large_inputs_stay_finite_in_a_cache():
-    layer, tokens = decoder(dtype="mixed_float16"), normal(B, N, DQ)
-    tokens = np.clip(tokens * 5e4, -6e4, 6e4)
-    output = layer(tokens, cache=layer.empty_cache(B, N), position=0)[0]
-    assert np.isfinite(to_numpy(ops.cast(output, "float32"))).all()
-
-
-@pytest.mark.parametrize("filler", [np.nan, np.inf])
-@pytest.mark.parametrize("side", ["right", "left"])
-def test_what_is_in_the_padding_of_a_cached_prompt_does_not_matter(side, filler):
-    layer, tokens = decoder(), normal(B, N, DQ)
-    want = to_numpy(layer(tokens, use_causal_mask=True)[0])
-    longer, mask = padded(tokens, side, filler)
-    masks = {"query_mask": mask, "value_mask": mask}
-    cache = layer.empty_cache(B, N + 3)
-    got = to_numpy(layer(longer, cache=cache, position=0, **masks)[0])
-    np.testing.assert_allclose(got[:, places(side)], want, atol=1e-5)
-
-
-@pytest.mark.parametrize("position", [N, N - 1, -1])
-def test_positions_outside_the_cache_are_refused(position):
-    layer, tokens = decoder(), normal(B, 2, DQ)
-    with pytest.raises(ValueError, match="`position`"):
-        layer(tokens, cache=layer.empty_cache(B, N), position=position)
-
-
-@pytest.mark.parametrize("as_position", [np.int64, np.array])
-def test_a_position_may_be_of_numpy(as_position):
-    layer, tokens = decoder(), normal(B, N, DQ)
-    got = layer(tokens, cache=layer.empty_cache(B, N), position=as_position(0))[0]
-    want = layer(tokens, use_causal_mask=True)[0]
-    np.testing.assert_allclose(to_numpy(got), to_numpy(want), atol=1e-5)
 
 
 def test_no_heads_of_keys_are_refused():
@@ -801,3 +461,36 @@ def test_a_layer_that_is_built_refuses_the_same(wrong):
     cache = other.project_memory(tokens) if wrong == "cache" else None
     with pytest.raises(ValueError, match="Received: "):
         layer(*args, cache=cache)
+
+
+def test_only_rotary_embeddings_turn_heads_and_only_even_ones():
+    for wrong in (SinusoidalPositionEncoding(), True):
+        with pytest.raises(ValueError, match="must be a RotaryEmbedding"):
+            MultiHeadAttention(2, 4, rotary_embedding=wrong)
+    with pytest.raises(ValueError, match="`key_dim` even"):
+        MultiHeadAttention(2, 3, rotary_embedding=RotaryEmbedding())
+
+
+@pytest.mark.parametrize("side", ["query", "value"])
+def test_left_padding_of_one_side_does_not_turn_the_other(side):
+    query, value, key = inputs()
+    layer = cross(rotary_embedding=RotaryEmbedding())
+    want = to_numpy(layer(query, value, key)[0])
+    pad = ((0, 0), (2, 0), (0, 0))
+    if side == "query":
+        mask = np.arange(T + 2)[None].repeat(B, 0) >= 2
+        got = layer(np.pad(query, pad), value, key, query_mask=mask)[0][:, 2:]
+    else:
+        mask = np.arange(S + 2)[None].repeat(B, 0) >= 2
+        longer = np.pad(value, pad), np.pad(key, pad)
+        got = layer(query, *longer, value_mask=mask)[0]
+    np.testing.assert_allclose(to_numpy(got), want, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:Layer .* does not have a `quantize`")
+def test_a_model_with_rotary_heads_quantizes():
+    tokens = keras.Input((None, DQ))
+    layer = MultiHeadAttention(2, 4, rotary_embedding=RotaryEmbedding())
+    model = keras.Model(tokens, keras.layers.Dense(3)(layer(tokens)[0]))
+    model.quantize("int8")
+    assert np.isfinite(to_numpy(model(normal(B, T, DQ)))).all()

@@ -179,12 +179,12 @@ def test_steps_equal_the_whole_under_every_mask(make, masked):
         state = layer.next_state(state, weights)
 
 
-@pytest.mark.parametrize("shape", [(B, S), (B, S, 2), (B, S + 1, 1)])
+@pytest.mark.parametrize("shape", [(B, S), (B, S, 2), (B, S + 1, 1), (1, S, 1)])
 @pytest.mark.parametrize(
     "make", [MonotonicAttention, lambda: LocationSensitiveAttention(5)]
 )
 def test_a_state_of_another_shape_is_refused(make, shape):
-    with pytest.raises(ValueError, match=r"`state` must be.*\(batch, 7, 1\).*Received"):
+    with pytest.raises(ValueError, match=r"`state` must be.*\(2, 7, 1\).*Received"):
         make()(normal(B, DV), normal(B, S, DV), state=np.ones(shape, "float32"))
 
 
@@ -197,3 +197,18 @@ def test_kernel_options_without_a_kernel_are_refused():
             make(kernel_regularizer="l2")
         with pytest.raises(ValueError, match=r"has no kernels.*Received"):
             make(kernel_initializer="ones")
+
+
+def test_a_score_that_two_layers_would_share_is_refused():
+    score = BahdanauAttention(3)
+    LocalAttention(2, score=score)
+    with pytest.raises(ValueError, match=r"files do not keep.*Make a second Bahdanau"):
+        MonotonicAttention(score)
+
+
+@pytest.mark.parametrize(
+    "make", [MonotonicAttention, lambda: LocationSensitiveAttention(5)]
+)
+def test_no_queries_give_no_contexts(make):
+    context, weights = make()(np.zeros((B, 0, DV)), normal(B, S, DV))
+    assert context.shape == (B, 0, DV) and weights.shape == (B, 0, S)
