@@ -114,11 +114,7 @@ def masked_softmax(scores, mask=None, axis=-1):
     >>> keras.ops.convert_to_numpy(weights).tolist()
     [[0.5, 0.5, 0.0]]
     """
-    scores = _lifted(scores)
-    floor = np.finfo(_dtype(scores)).min
-    if mask is not None:
-        mask = as_boolean_mask(mask)
-        scores = ops.where(mask, scores, floor)
+    scores, mask = _masked(scores, mask)
     weights = _softmax(scores, axis)
     return weights if mask is None else ops.where(mask, weights, 0.0)
 
@@ -154,11 +150,8 @@ def masked_sparsemax(scores, mask=None, axis=-1):
     >>> keras.ops.convert_to_numpy(weights).tolist()
     [[0.75, 0.25, 0.0]]
     """
-    scores = _lifted(scores)
+    scores, mask = _masked(scores, mask)
     floor = np.finfo(_dtype(scores)).min
-    if mask is not None:
-        mask = as_boolean_mask(mask)
-        scores = ops.where(mask, scores, floor)
     peak = ops.stop_gradient(ops.max(scores, axis=axis, keepdims=True, initial=floor))
     # Below peak - 1 the weight is 0 wherever it is exactly: -2 keeps the sums finite.
     scores = ops.maximum(scores - peak, -2.0)
@@ -233,10 +226,15 @@ def silence_padding(query, key, value, may_attend):
     return query, key, silent_value
 
 
-def _lifted(scores):
-    """Scores in float32, or in float64 if they are."""
+def _masked(scores, mask):
+    """Scores, at least float32, as low as can be where masked; and the boolean mask."""
     scores = ops.convert_to_tensor(scores)
-    return scores if _dtype(scores) == "float64" else ops.cast(scores, "float32")
+    if _dtype(scores) != "float64":
+        scores = ops.cast(scores, "float32")
+    if mask is not None:
+        mask = as_boolean_mask(mask)
+        scores = ops.where(mask, scores, np.finfo(_dtype(scores)).min)
+    return scores, mask
 
 
 def _dtype(tensor):

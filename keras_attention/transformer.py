@@ -48,7 +48,8 @@ class TransformerEncoderBlock(TransformerBlock):
         attention_mask: Mask (B, T, T) or (B, H, T, T) for single pairs, 1s to
             broadcast; with a cache of S slots (B, T, S).
         use_causal_mask: Whether token t may attend only to the tokens 0..t.
-        cache: From `empty_cache`, with `position`. It is causal by itself.
+        cache: From `empty_cache`, with `position`. It is causal by itself, and
+            remembers the padding of `mask`.
         position: Where the T new tokens are written into the cache, a scalar integer.
         return_attention_scores: Overrides the constructor's.
         training: Whether to apply dropout.
@@ -157,11 +158,12 @@ class TransformerDecoderBlock(TransformerBlock):
         target: Tokens (B, T, D).
         source: What the tokens attend to, (B, S, F): an encoder's output.
         target_mask: Padding mask (B, T) of the target. Keras fills it.
-        source_mask: Padding mask (B, S) of the source. Keras fills it, but it must be
-            given beside a cache.
+        source_mask: Padding mask (B, S) of the source. Keras fills it; a cache has it
+            from `empty_cache`.
         attention_mask: Mask (B, T, T) or (B, H, T, T) for single pairs of the
             self-attention, 1s to broadcast; with a cache of L slots (B, T, L).
-        cache: From `empty_cache`, in the place of `source`, with `position`.
+        cache: From `empty_cache`, in the place of `source`, with `position`. It
+            remembers the padding of `target_mask`.
         position: Where the T new tokens are written into the cache, a scalar integer.
         return_attention_scores: Overrides the constructor's.
         training: Whether to apply dropout.
@@ -240,7 +242,7 @@ class TransformerDecoderBlock(TransformerBlock):
         if source is not None:
             raise ValueError(
                 "`cache` holds the source already. Received: `cache` and `source`. "
-                "Leave `source` out, and give `source_mask` again if there is one."
+                "Leave `source` out."
             )
         own = {"cache": cache["self"], "position": position}
         return own, {"cache": cache["cross"], "value_mask": source_mask}
@@ -255,7 +257,7 @@ class TransformerDecoderBlock(TransformerBlock):
             source_mask: Padding mask (B, S). What is padding is not read.
 
         Returns:
-            `{"self": (keys, values), "cross": (keys, values)}`.
+            `{"self": cache, "cross": cache}`, those of the two attentions.
         """
         self.check_built()
         source = self.enter(ops.convert_to_tensor(source), "source_mask", source_mask)
