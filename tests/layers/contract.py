@@ -15,7 +15,14 @@ import keras_attention
 from tests.layers import references
 from tests.layers.references import to_numpy
 
-__all__ = ["CASES", "VARIANTS", "Case", "normal", "to_numpy"]
+__all__ = [
+    "CASES",
+    "VARIANTS",
+    "Case",
+    "check_padding_does_nothing",
+    "normal",
+    "to_numpy",
+]
 
 # Distinct primes, so that no swapped axis goes unnoticed.
 B, T, S, DQ, DK, DV, UNITS = 2, 3, 5, 7, 11, 13, 17
@@ -110,6 +117,24 @@ class Case:
 def normal(*shape, seed=0, scale=1.0):
     rng = np.random.default_rng([seed, *shape])
     return (scale * rng.normal(size=shape)).astype("float32")
+
+
+def check_padding_does_nothing(layer, query, value, steps, keys, filler):
+    """Moves queries to `steps` of 6 and values to `keys` of 9 slots, among fillers."""
+    context, weights = to_numpy(layer(query, value))
+    longer, masks = [], []
+    for x, slots, length in ((query, steps, 6), (value, keys, 9)):
+        long = np.full((B, length, x.shape[2]), filler, "float32")
+        long[:, slots] = x
+        mask = np.zeros((B, length), bool)
+        mask[:, slots] = True
+        longer.append(long)
+        masks.append(mask)
+    got = to_numpy(layer(*longer, query_mask=masks[0], value_mask=masks[1]))
+    np.testing.assert_allclose(got[0][:, steps], context, atol=1e-6)
+    np.testing.assert_allclose(got[1][:, steps][..., keys], weights, atol=1e-6)
+    assert (got[1][~masks[0]] == 0).all()
+    assert (got[1][..., ~masks[1][0]] == 0).all()
 
 
 def with_defaults(layer, **defaults):

@@ -13,11 +13,27 @@ from keras import ops
 from tests.layers.contract import CASES, VARIANTS, B, S, T, to_numpy
 from tests.layers.gradients import gradients
 
-ROWS = [*CASES, *VARIANTS]
-PAIRS = [(case, form) for case in ROWS for form in case.forms]
-every_row = pytest.mark.parametrize("case", ROWS, ids=lambda case: case.name)
+ROWS = [(case, ()) for case in CASES]
+ROWS += [(case, (pytest.mark.slow,)) for case in VARIANTS]
+every_row = pytest.mark.parametrize(
+    "case", [pytest.param(case, id=case.name, marks=marks) for case, marks in ROWS]
+)
 every_form = pytest.mark.parametrize(
-    ("case", "form"), PAIRS, ids=[f"{case.name}-{form}" for case, form in PAIRS]
+    ("case", "form"),
+    [
+        pytest.param(case, form, id=f"{case.name}-{form}", marks=marks)
+        for case, marks in ROWS
+        for form in case.forms
+    ],
+)
+# The equations are checked for every row, however little time there is.
+equations = pytest.mark.parametrize(
+    ("case", "form"),
+    [
+        pytest.param(case, form, id=f"{case.name}-{form}")
+        for case, _ in ROWS
+        for form in case.forms
+    ],
 )
 REAL = np.array([[1, 1, 1, 0, 0], [0, 1, 1, 1, 1]], bool)  # padded right, padded left
 
@@ -242,7 +258,7 @@ def test_law_6_a_training_step_stays_finite(case, dtype):
 # ---- 11: the equation
 
 
-@every_form
+@equations
 @pytest.mark.parametrize("masked", [False, True])
 def test_law_11_equals_the_equation_in_loops(case, form, masked):
     layer, inputs = case.make(), case.inputs(form)

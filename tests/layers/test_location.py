@@ -10,7 +10,18 @@ from keras_attention.location import (
     location_features,
     over_steps,
 )
-from tests.layers.contract import DK, DQ, DV, UNITS, B, S, T, normal, to_numpy
+from tests.layers.contract import (
+    DK,
+    DQ,
+    DV,
+    UNITS,
+    B,
+    S,
+    T,
+    check_padding_does_nothing,
+    normal,
+    to_numpy,
+)
 
 REAL = np.array([[1, 1, 1, 0, 0], [0, 1, 1, 1, 1]], bool)  # padded right, padded left
 FILTERS, TAPS = 19, 3
@@ -119,20 +130,7 @@ def test_the_full_form_goes_on_from_a_state():
 def test_padding_on_any_side_of_keys_and_queries_changes_nothing(accumulate, filler):
     layer = make(accumulate=accumulate, kernel_size=4)
     query, value = normal(B, T, DQ), normal(B, S, DV)
-    context, weights = to_numpy(layer(query, value))
-    keys, steps = [2, 3, 4, 5, 6], [1, 2, 4]
-    long_query = np.full((B, 6, DQ), filler, "float32")
-    long_value = np.full((B, 9, DV), filler, "float32")
-    long_query[:, steps], long_value[:, keys] = query, value
-    query_mask, value_mask = np.zeros((B, 6), bool), np.zeros((B, 9), bool)
-    query_mask[:, steps], value_mask[:, keys] = True, True
-    longer = to_numpy(
-        layer(long_query, long_value, query_mask=query_mask, value_mask=value_mask)
-    )
-    np.testing.assert_allclose(longer[0][:, steps], context, atol=1e-6)
-    np.testing.assert_allclose(longer[1][:, steps][..., keys], weights, atol=1e-6)
-    assert (longer[1][~query_mask] == 0).all()
-    assert (longer[1][..., ~value_mask[0]] == 0).all()
+    check_padding_does_nothing(layer, query, value, [1, 2, 4], [2, 3, 4, 5, 6], filler)
 
 
 def test_equal_keys_are_told_apart_by_where_they_are():

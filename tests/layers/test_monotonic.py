@@ -12,7 +12,18 @@ from keras_attention.monotonic import (
     monotonic_alignment,
     monotonic_alignments,
 )
-from tests.layers.contract import DK, DQ, DV, UNITS, B, S, T, normal, to_numpy
+from tests.layers.contract import (
+    DK,
+    DQ,
+    DV,
+    UNITS,
+    B,
+    S,
+    T,
+    check_padding_does_nothing,
+    normal,
+    to_numpy,
+)
 
 REAL = np.array([[1, 1, 1, 0, 0], [0, 1, 1, 1, 1]], bool)  # padded right, padded left
 modes = pytest.mark.parametrize("mode", MODES)
@@ -211,20 +222,7 @@ def test_the_first_state_is_on_the_first_real_key():
 def test_padding_anywhere_among_keys_and_queries_changes_nothing(hard, filler):
     layer = make(hard=hard)
     query, value = normal(B, T, DQ), normal(B, S, DV)
-    context, weights = to_numpy(layer(query, value))
-    keys, steps = [1, 2, 4, 6, 7], [1, 2, 4]
-    long_query = np.full((B, 6, DQ), filler, "float32")
-    long_value = np.full((B, 9, DV), filler, "float32")
-    long_query[:, steps], long_value[:, keys] = query, value
-    query_mask, value_mask = np.zeros((B, 6), bool), np.zeros((B, 9), bool)
-    query_mask[:, steps], value_mask[:, keys] = True, True
-    longer = to_numpy(
-        layer(long_query, long_value, query_mask=query_mask, value_mask=value_mask)
-    )
-    np.testing.assert_allclose(longer[0][:, steps], context, atol=1e-6)
-    np.testing.assert_allclose(longer[1][:, steps][..., keys], weights, atol=1e-6)
-    assert (longer[1][~query_mask] == 0).all()
-    assert (longer[1][..., ~value_mask[0]] == 0).all()
+    check_padding_does_nothing(layer, query, value, [1, 2, 4], [1, 2, 4, 6, 7], filler)
 
 
 def test_hard_stops_never_go_back():
