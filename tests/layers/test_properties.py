@@ -9,7 +9,9 @@ from keras import ops
 
 from tests.layers.contract import CASES, VARIANTS, to_numpy
 
-ROWS = [*CASES, *VARIANTS]
+ROWS = [pytest.param(case, id=case.name) for case in CASES] + [
+    pytest.param(case, id=case.name, marks=pytest.mark.slow) for case in VARIANTS
+]
 # Every new shape compiles anew on JAX.
 EXAMPLES = 4 if keras.backend.backend() == "jax" else 12
 TOLERANCE = {"float32": 1e-5, "float16": 4e-3, "bfloat16": 4e-2}
@@ -39,7 +41,7 @@ def attend(case, layer, form, inputs, padding, **kwargs):
     return [to_numpy(ops.cast(r, "float32")) for r in results]
 
 
-@pytest.mark.parametrize("case", ROWS, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", ROWS)
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
