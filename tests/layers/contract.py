@@ -38,7 +38,8 @@ class Case:
         layer: Its class.
         make: (**constructor arguments) -> layer.
         reference: (layer, query, value, key, may_attend) -> context, weights.
-        other_config: A value other than the default for every argument.
+        others: A value other than the default for every argument, or a function that
+            makes one.
         forms: The forms of a call it has, of "pooling", "self" and `QUERY_FORMS`.
         one_width: Whether query and key must be of one width, as a dot product needs.
         sums_to_one: False where the paper's weights may sum to less.
@@ -52,7 +53,7 @@ class Case:
     layer: type
     make: Callable
     reference: Callable
-    other_config: dict
+    others: dict
     forms: tuple = QUERY_FORMS
     one_width: bool = False
     sums_to_one: bool = True
@@ -65,6 +66,11 @@ class Case:
     @property
     def name(self):
         return " ".join([self.layer.__name__, self.variant]).strip()
+
+    @property
+    def other_config(self):
+        """A value other than the default for every argument."""
+        return {k: v() if v is a_score else v for k, v in self.others.items()}
 
     @property
     def main(self):
@@ -142,6 +148,11 @@ def with_defaults(layer, **defaults):
     return lambda **kwargs: layer(**{**defaults, **kwargs})
 
 
+def a_score():
+    """A new scorer: no two layers may share one."""
+    return keras_attention.BahdanauAttention(UNITS, dtype="mixed_bfloat16")
+
+
 SHARED = {
     "activation": "sparsemax",
     "dropout": 0.25,
@@ -161,14 +172,14 @@ CASES = [
         layer=keras_attention.BahdanauAttention,
         make=with_defaults(keras_attention.BahdanauAttention, units=UNITS),
         reference=references.additive,
-        other_config={**LEARNED, "units": 19, "normalize": True, "use_bias": True},
+        others={**LEARNED, "units": 19, "normalize": True, "use_bias": True},
         forms=("pooling", *QUERY_FORMS),
     ),
     Case(
         layer=keras_attention.LuongAttention,
         make=with_defaults(keras_attention.LuongAttention, score="general"),
         reference=references.luong,
-        other_config={**LEARNED, "score": "concat", "units": 19},
+        others={**LEARNED, "score": "concat", "units": 19},
     ),
     Case(
         layer=keras_attention.LocalAttention,
@@ -176,11 +187,11 @@ CASES = [
             keras_attention.LocalAttention, window=2, mode="predictive", score="general"
         ),
         reference=references.local,
-        other_config={
+        others={
             **LEARNED,
             "window": 3,
             "mode": "predictive",
-            "score": keras_attention.BahdanauAttention(UNITS, dtype="mixed_bfloat16"),
+            "score": a_score,
             "units": 19,
             "renormalize": True,
         },
@@ -193,9 +204,9 @@ CASES = [
             keras_attention.MonotonicAttention, score="general", hard=False
         ),
         reference=references.monotonic,
-        other_config={
+        others={
             **{k: v for k, v in SHARED.items() if k != "activation"},
-            "score": keras_attention.BahdanauAttention(UNITS, dtype="mixed_bfloat16"),
+            "score": a_score,
             "sigmoid_noise": 1.0,
             "score_bias_init": -4.0,
             "mode": "recursive",
@@ -214,7 +225,7 @@ CASES = [
             kernel_size=3,
         ),
         reference=references.location,
-        other_config={
+        others={
             **LEARNED,
             "units": 19,
             "filters": 23,
@@ -226,14 +237,14 @@ CASES = [
         layer=keras_attention.ScaledDotProductAttention,
         make=keras_attention.ScaledDotProductAttention,
         reference=references.scaled_dot_product,
-        other_config={**SHARED, "scale": False},
+        others={**SHARED, "scale": False},
         one_width=True,
     ),
     Case(
         layer=keras_attention.SelfAttention,
         make=with_defaults(keras_attention.SelfAttention, d_model=DV, d_k=UNITS),
         reference=references.self_attention,
-        other_config={**LEARNED, "d_model": 19, "d_k": 23, "scale": False},
+        others={**LEARNED, "d_model": 19, "d_k": 23, "scale": False},
         forms=("self",),
         names=("mask", "query_mask"),
     ),
@@ -243,7 +254,7 @@ CASES = [
             keras_attention.MultiHeadAttention, num_heads=HEADS, key_dim=3, value_dim=5
         ),
         reference=references.multi_head,
-        other_config={
+        others={
             **LEARNED,
             "num_heads": 4,
             "key_dim": 22,
