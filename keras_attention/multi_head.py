@@ -141,20 +141,20 @@ class MultiHeadAttention(HeadProjections):
             use_causal_mask=use_causal_mask,
             heads=self.num_heads,
         ).pairs
-        start = 0 if position is None else position
         itself = position is not None or value is query  # slots will do for positions
         if cache is None:
             query, key, value = silence_padding(query, key, value, may_attend)
             padding = None if itself else combine_masks(value_mask, key_mask)
-            memory = self.memory_heads(key, value, start, padding)
+            memory = self.memory_heads(key, value, 0, padding)
         else:
-            if position is not None:
-                cache, seen = self._written(cache, query, query_mask, position)
-                may_attend = combine_masks(may_attend, seen)
-            *memory, real = cache
-            may_attend = combine_masks(may_attend, real[:, None, None])
+            cache, seen = self._read(cache, query, query_mask, position)
+            may_attend = combine_masks(may_attend, seen)
+            memory = cache[:2]
         asked = self.wants_scores(return_attention_scores)
-        query_heads = self.query_heads(query, start, None if itself else query_mask)
+        turned_by = None if itself else query_mask
+        query_heads = self.query_heads(
+            query, 0 if position is None else position, turned_by
+        )
         context, weights = self._heads(
             query_heads, *memory, may_attend, asked, training
         )
@@ -176,16 +176,19 @@ class MultiHeadAttention(HeadProjections):
 
     # ---- decoding step by step
 
-    def _written(self, cache, query, query_mask, position):
-        """The cache with new tokens, and which slots each of them may attend to."""
-        real = (
-            ops.ones(ops.shape(query)[:2], "bool") if query_mask is None else query_mask
-        )
+    def _read(self, cache, query, query_mask, position):
+        """The cache, with new tokens if there is a position, and what they may see."""
+        if position is None:
+            return cache, cache[2][:, None, None]
+        real = query_mask
+        if real is None:
+            real = ops.ones(ops.shape(query)[:2], "bool")
         query = ops.where(real[..., None], query, 0)  # whatever is in padded slots
         fresh = *self.memory_heads(query, query, position), real
+        cache = write_cache(cache, fresh, position)
         steps, slots = ops.shape(query)[1], ops.shape(cache[0])[2]
         seen = written_slots(position, steps, slots)
-        return write_cache(cache, fresh, position), seen
+        return cache, combine_masks(seen, cache[2][:, None, None])
 
     def empty_cache(self, batch_size, length):
         """A cache of no tokens yet, with room for `length`.
