@@ -12,6 +12,8 @@ from collections.abc import Iterable
 import tokenizers
 from tokenizers import normalizers, pre_tokenizers, processors
 
+from zoo.normalization import APOSTROPHES, SURROGATE, composed
+
 PAD_ID, START_ID, UNKNOWN_ID, FIRST_WORD_ID = 0, 1, 2, 4
 PAD, START, UNKNOWN, UNUSED = "[PAD]", "[START]", "[UNKNOWN]", "[UNUSED]"
 
@@ -20,21 +22,20 @@ PAD, START, UNKNOWN, UNUSED = "[PAD]", "[START]", "[UNKNOWN]", "[UNUSED]"
 _SEPARATORS = r"""[\s!"#$%&()*+,\-./:;<=>?@\[\\\]^_`{|}~""" + (
     "\u2026\u2013\u2014\u201c\u201d\u201e\u00ab\u00bb\u200b\u2060\ufeff]+"
 )
-_APOSTROPHES = "[\u2018\u2019\u02bc\uff07]"
 _ENTITY = re.compile(
     r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"
 )
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclasses.dataclass(frozen=True)
 class Encoding:
-    """One text as ids: the start id, then a word each.
+    """One text as ids, with the characters that each of them stands for.
 
     Attributes:
-        ids: Token ids; `ids[0]` is the start id.
-        tokens: The words as typed, `text[start:end]` each, without the start.
-        offsets: (start, end) of each word in the text, in characters.
+        ids: Token ids. Those of `Tokenizer` open with the start id, which has no
+            token; those of `SequenceTokenizer` are the tokens' alone.
+        tokens: The tokens as typed, `text[start:end]` each.
+        offsets: (start, end) of each token in the text, in characters.
     """
 
     ids: list[int]
@@ -90,7 +91,7 @@ class Tokenizer:
         backend.normalizer = normalizers.Sequence(
             [
                 normalizers.NFC(),
-                normalizers.Replace(tokenizers.Regex(_APOSTROPHES), "'"),
+                normalizers.Replace(tokenizers.Regex(APOSTROPHES), "'"),
                 normalizers.Lowercase(),
             ]
         )
@@ -230,7 +231,7 @@ def _plain(text):
         (plain, places): `places[i]` is the (start, end) in `text` that `plain[i]` came
         from, or places is None where every character stands in its own place.
     """
-    text = _SURROGATE.sub("\ufffd", text)  # half a character: not encodable as UTF-8
+    text = SURROGATE.sub("\ufffd", text)
     entities = "&" in text and _ENTITY.search(text)
     if not entities and unicodedata.is_normalized("NFC", text):
         return text, None
@@ -242,32 +243,16 @@ def _plain(text):
             pieces.append((characters, *match.span()))
             end = match.end()
     pieces += [(text[i], i, i + 1) for i in range(end, len(text))]
-    pieces = _composed(pieces)
+    pieces = composed(pieces)
     places = [(a, b) for characters, a, b in pieces for _ in characters]
     return "".join(characters for characters, _, _ in pieces), places
-
-
-def _composed(pieces):
-    """Joins the pieces that Unicode composes: a letter and its accents, jamo."""
-    joined = []
-    for characters, start, end in pieces:
-        composed = unicodedata.normalize("NFC", characters)
-        if joined:
-            before, first, _ = joined[-1]
-            both = unicodedata.normalize("NFC", before + composed)
-            accent = composed and unicodedata.combining(composed[0])
-            if accent or both != before + composed:
-                joined[-1] = (both, first, end)
-                continue
-        joined.append((composed, start, end))
-    return joined
 
 
 def _unescape(entity):
     """The characters that an entity stands for, or None if there is no such entity."""
     if not entity.startswith("&#") and entity[1:] not in html.entities.html5:
         return None
-    return _SURROGATE.sub("\ufffd", html.unescape(entity))
+    return SURROGATE.sub("\ufffd", html.unescape(entity))
 
 
 def _with_typed_words(encoding, text, places):

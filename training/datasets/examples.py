@@ -71,15 +71,7 @@ class LabelledTexts:
             IndexError: an index, or the length of the booleans, does not fit.
             TypeError: `indices` are neither integers nor booleans.
         """
-        indices = np.asarray(indices)
-        if indices.size == 0:
-            indices = indices.astype(np.int64)
-        if indices.ndim != 1 or indices.dtype.kind not in "iub":
-            raise TypeError(
-                "`indices` must be a list of integers, or one boolean per example. "
-                f"Received: shape {indices.shape}, type {indices.dtype}."
-            )
-        positions = np.arange(len(self))[indices]
+        positions = positions_of(indices, len(self))
         return dataclasses.replace(
             self,
             texts=[self.texts[position] for position in positions],
@@ -110,6 +102,27 @@ class Splits:
             f" {self.train.label_names} and {self.test.label_names}. Load `test` with "
             "`label_names` of the train part."
         )
+
+
+def positions_of(indices, count):
+    """`indices` of `count` examples as an array of integers.
+
+    Args:
+        indices: integers of shape `(M,)`, or booleans of shape `(count,)`.
+
+    Raises:
+        IndexError: an index, or the length of the booleans, does not fit.
+        TypeError: `indices` are neither integers nor booleans.
+    """
+    indices = np.asarray(indices)
+    if indices.size == 0:
+        indices = indices.astype(np.int64)
+    if indices.ndim != 1 or indices.dtype.kind not in "iub":
+        raise TypeError(
+            "`indices` must be a list of integers, or one boolean per example. "
+            f"Received: shape {indices.shape}, type {indices.dtype}."
+        )
+    return np.arange(count)[indices]
 
 
 def check_label_names(label_names):

@@ -36,7 +36,7 @@ def split_validation(data, fraction, seed):
     >>> len(train), len(validation), sorted(validation.labels.tolist())
     (4, 2, [0, 1])
     """
-    _check_arguments(fraction, seed)
+    check_split(fraction, seed)
     generator = np.random.default_rng(seed)
     in_validation = np.zeros(len(data), dtype=bool)
     groups_of_class = _groups_of_same_text(data)
@@ -82,7 +82,13 @@ def leave_out(data, other):
     )
 
 
-def _check_arguments(fraction, seed):
+def check_split(fraction, seed):
+    """Refuses a share that is not inside (0, 1), and a seed that is no integer.
+
+    Raises:
+        ValueError: `fraction` is not a number between 0 and 1.
+        TypeError: `seed` is not an integer of 0 or more.
+    """
     is_number = isinstance(fraction, numbers.Real) and not isinstance(fraction, bool)
     if not (is_number and 0 < fraction < 1):
         raise ValueError(

@@ -11,6 +11,31 @@ from training.datasets.text_files import ending, read_text, shorten, split_lines
 
 
 @dataclasses.dataclass(frozen=True)
+class Columns:
+    """What messages call the two columns.
+
+    Args:
+        first, second: strings, the names of the arguments that choose them.
+        both: string, what a table has.
+        of_first, of_second: strings, what the columns hold.
+    """
+
+    first: str = "text_column"
+    second: str = "label_column"
+    both: str = "a text and a label column"
+    of_first: str = "texts"
+    of_second: str = "labels"
+
+    @property
+    def positions(self):
+        """How to ask for the first two columns."""
+        return f"{self.first}=1, {self.second}=2"
+
+
+LABELLED = Columns()
+
+
+@dataclasses.dataclass(frozen=True)
 class Table:
     """The two columns that count, as typed, with the line that each row begins on.
 
@@ -29,13 +54,14 @@ class Table:
     lines: list[int]
 
 
-def read_table(path, text_column, label_column):
-    """Reads a `.csv` (RFC 4180 quoting) or a `.tsv` (tabs, no quoting), maybe `.gz`.
+def read_table(path, text_column, label_column, columns=LABELLED):
+    """Reads a `.csv` (RFC 4180 quoting), else tabs without quoting, maybe `.gz`.
 
     Args:
         path: `pathlib.Path`.
         text_column, label_column: two names of the header row; or two positions,
             counted from 1, for a file without a header row.
+        columns: `Columns`, their names in messages.
 
     Returns:
         `Table`.
@@ -44,21 +70,15 @@ def read_table(path, text_column, label_column):
         ValueError: the file is not a table with these two columns. The message names
             file, line and column.
     """
-    separator = "\t" if ending(path) == ".tsv" else ","
-    rows = _tsv_rows(path) if separator == "\t" else _csv_rows(path)
-    if not rows:
-        raise ValueError(
-            f"{path} is empty. Expected: a table with a text and a label column. Is "
-            "it the right file?"
-        )
+    separator, rows = _rows(path, columns)
     names = (str(text_column), str(label_column))
     first = rows[0][1]
-    by_position = _are_positions(path, names, first)
+    by_position = _are_positions(path, names, first, columns)
     find = _position if by_position else _header_index
-    text_index = find(path, "text_column", names[0], first, separator)
-    label_index = find(path, "label_column", names[1], first, separator)
+    text_index = find(path, columns.first, names[0], first, separator, columns)
+    label_index = find(path, columns.second, names[1], first, separator, columns)
     body = rows if by_position else rows[1:]
-    _check_rows(path, body, first, separator)
+    _check_rows(path, body, first, separator, columns)
     return Table(
         path=path,
         text_column=f"column {names[0]}" if by_position else repr(names[0]),
@@ -67,6 +87,22 @@ def read_table(path, text_column, label_column):
         values=[fields[label_index] for _, fields in body],
         lines=[line for line, _ in body],
     )
+
+
+def first_row(path, columns=LABELLED):
+    """The cells of the first row, stripped: a header row, if the file has one."""
+    return [cell.strip() for cell in _rows(path, columns)[1][0][1]]
+
+
+def _rows(path, columns):
+    separator = "," if ending(path) == ".csv" else "\t"
+    rows = _csv_rows(path) if separator == "," else _tsv_rows(path)
+    if not rows:
+        raise ValueError(
+            f"{path} is empty. Expected: a table with {columns.both}. Is it the right "
+            "file?"
+        )
+    return separator, rows
 
 
 def _tsv_rows(path):
@@ -98,45 +134,45 @@ def _csv_rows(path):
     return rows
 
 
-def _are_positions(path, names, first):
+def _are_positions(path, names, first, columns):
     """Whether the two columns are positions; refused where both readings fit."""
+    both = f"`{columns.first}` and `{columns.second}`"
     if names[0] == names[1]:
         raise ValueError(
-            "`text_column` and `label_column` must be two columns. Received: "
-            f"{names[0]!r} for both. Name the column of the texts and that of the "
-            "labels."
+            f"{both} must be two columns. Received: {names[0]!r} for both. Name the "
+            f"column of the {columns.of_first} and that of the {columns.of_second}."
         )
     numeric = [re.fullmatch("[1-9][0-9]*", name) is not None for name in names]
     cells = [cell.strip() for cell in first]
     if all(numeric) and all(name in cells for name in names):
         raise ValueError(
-            f"{path}: `text_column` and `label_column` could be read two ways. "
-            f"Received: {names[0]!r} and {names[1]!r}, which are positions, and line 1 "
-            "also holds both as fields. Give the file a header row of words."
+            f"{path}: {both} could be read two ways. Received: {names[0]!r} and "
+            f"{names[1]!r}, which are positions, and line 1 also holds both as "
+            "fields. Give the file a header row of words."
         )
     for name, is_numeric in zip(names, numeric, strict=True):
         if is_numeric and not all(numeric) and name not in cells:
             other = names[0] if name == names[1] else names[1]
             raise ValueError(
-                "`text_column` and `label_column` must be two header names or two "
-                f"positions. Received: {names[0]!r} and {names[1]!r}. {path} has no "
-                f"column named {name!r}: give the position of {other!r} for a file "
-                "without a header row, or the name of both."
+                f"{both} must be two header names or two positions. Received: "
+                f"{names[0]!r} and {names[1]!r}. {path} has no column named {name!r}: "
+                f"give the position of {other!r} for a file without a header row, or "
+                "the name of both."
             )
     return all(numeric)
 
 
-def _position(path, argument, name, first, separator):
+def _position(path, argument, name, first, separator, columns):
     if int(name) > len(first):
         raise ValueError(
             f"{path}, line 1: there is no column {name} for `{argument}`. The line "
-            f"has {_fields(len(first))}: {_listing(first)}."
+            f"has {field_count(len(first))}: {listing(first)}."
             f"{_separator_hint(first, separator)} Positions count from 1."
         )
     return int(name) - 1
 
 
-def _header_index(path, argument, name, header, separator):
+def _header_index(path, argument, name, header, separator, columns):
     cells = [cell.strip() for cell in header]
     if cells.count(name) == 1:
         return cells.index(name)
@@ -150,9 +186,9 @@ def _header_index(path, argument, name, header, separator):
     guess = f" Did you mean {lowered[close[0]]!r}?" if close else ""
     raise ValueError(
         f"{path}, line 1: there is no column {name!r} for `{argument}`. The columns "
-        f"are: {_listing(cells)}.{guess}{_separator_hint(header, separator)} Give "
+        f"are: {listing(cells)}.{guess}{_separator_hint(header, separator)} Give "
         f"`{argument}` one of them; for a file without a header row, give positions: "
-        "text_column=1, label_column=2."
+        f"{columns.positions}."
     )
 
 
@@ -169,11 +205,11 @@ def _separator_hint(first, separator):
     return ""
 
 
-def _check_rows(path, body, first, separator):
+def _check_rows(path, body, first, separator, columns):
     if not body:
         raise ValueError(
             f"{path} has a header row only. Expected: rows below it. If that row is no "
-            "header, give positions: text_column=1, label_column=2."
+            f"header, give positions: {columns.positions}."
         )
     for line, fields in body:
         if len(fields) == len(first):
@@ -188,15 +224,21 @@ def _check_rows(path, body, first, separator):
         if len(fields) < len(first):
             advice = f"Fill in the missing fields. {advice}"
         raise ValueError(
-            f"{path}, line {line}: {_fields(len(fields))}. Expected: {len(first)}, as "
-            f"in line 1. {advice}"
+            f"{path}, line {line}: {field_count(len(fields))}. Expected: {len(first)}, "
+            f"as in line 1. {advice}"
         )
 
 
-def _fields(count):
+def field_count(count):
+    """A number of fields in words.
+
+    >>> field_count(1), field_count(2)
+    ('1 field', '2 fields')
+    """
     return f"{count} field{'' if count == 1 else 's'}"
 
 
-def _listing(cells):
+def listing(cells):
+    """The cells of a row for a message, cut where there are many or long ones."""
     shown = ", ".join(shorten(cell) for cell in cells[:20])
     return shown + (f" and {len(cells) - 20} more" if len(cells) > 20 else "")
