@@ -1,0 +1,237 @@
+"""Decoder: compiled searches of a Keras model, many shapes, threads, new weights."""
+
+import pathlib
+import threading
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.test_decoding_references import same, values
+from zoo.decoding import (
+    Decoder,
+    EnsembleStepper,
+    beam_search,
+    ensemble,
+    greedy_search,
+    sample,
+)
+
+B, S, V, UNITS = 3, 5, 13, 11
+BACKEND = keras.backend.backend()
+
+
+class Stepper:
+    """A GRU that attends to embedded source tokens; its weights are a `keras.Model`'s.
+
+    `traces` counts the times Python runs through a step.
+    """
+
+    def __init__(self, seed):
+        keras.utils.set_random_seed(seed)
+        source = keras.Input((None,), dtype="int32")
+        self.embedding = keras.layers.Embedding(
+            V, UNITS, embeddings_initializer=keras.initializers.RandomNormal(stddev=2.0)
+        )
+        self.cell = keras.layers.GRUCell(UNITS)
+        self.head = keras.layers.Dense(V, kernel_initializer="random_normal")
+        embedded = self.embedding(source)
+        state, _ = self.cell(embedded[:, 0], embedded[:, 0])
+        self.model = keras.Model(source, self.head(ops.concatenate([state] * 2, -1)))
+        kernel = self.head.kernel
+        kernel.assign(np.random.default_rng(seed).normal(0, 1, kernel.shape))
+        self.traces = 0
+
+    def start(self, source_ids):
+        keys, mask = self.embedding(source_ids), ops.not_equal(source_ids, 0)
+        count = ops.maximum(ops.sum(ops.cast(mask, "float32"), 1, keepdims=True), 1)
+        state = ops.sum(ops.where(mask[..., None], keys, 0.0), axis=1) / count
+        return {"keys": keys, "mask": mask}, (state,)
+
+    def next_token(self, state, token, memory):
+        self.traces += 1
+        state, _ = self.cell(self.embedding(token), state[0])
+        scores = ops.einsum("rd,rsd->rs", state, memory["keys"])
+        weights = ops.where(memory["mask"], ops.exp(ops.tanh(scores)), 0.0)
+        total = ops.maximum(ops.sum(weights, axis=-1, keepdims=True), 1e-6)
+        weights = weights / total
+        context = ops.einsum("rs,rsd->rd", weights, memory["keys"])
+        return self.head(ops.concatenate([state, context], -1)), (state,), weights
+
+
+@pytest.fixture(scope="module")
+def stepper():
+    return Stepper(1)
+
+
+def sources(seed=0, batch=B, length=S):
+    rng = np.random.default_rng(seed)
+    ids = rng.integers(4, V, (batch, length))
+    return np.where(np.arange(length) < rng.integers(1, length + 1, (batch, 1)), ids, 0)
+
+
+def eager(stepper, search, ids, **options):
+    ids = ops.convert_to_tensor(ids, "int32")
+    if options.get("coverage_penalty"):
+        options["source_mask"] = ids != 0
+    memory, state = stepper.start(ids)
+    return search(stepper.next_token, state, memory=memory, **options)
+
+
+@pytest.mark.parametrize(
+    ("search", "options", "given"),
+    [
+        (beam_search, {"num_beams": 4, "num_return": 3, "coverage_penalty": 0.2}, {}),
+        (beam_search, {"num_beams": 1, "min_length": 2}, {}),
+        (greedy_search, {"length_rule": "average"}, {}),
+        (sample, {"num_return": 2, "temperature": 2.0, "top_p": 0.9}, {"seed": 3}),
+    ],
+)
+def test_compiled_and_eager_agree(stepper, search, options, given):
+    options["max_length"] = 7
+    decoder, ids = Decoder(stepper, search, **options), sources()
+    found = decoder(ids, **given)
+    assert all(isinstance(x, np.ndarray) for x in found)
+    assert same(found, eager(stepper, search, ids, **options, **given))
+    limited = decoder(ids, [2, 7, 1], **given)
+    expected = eager(
+        stepper, search, ids, **options, **given, max_lengths=np.array([2, 7, 1])
+    )
+    assert same(limited, expected)
+
+
+def test_hundreds_of_sentences_of_thirty_lengths(stepper):
+    """F45: few traces, and memory that does not grow."""
+    decoder = Decoder(stepper, beam_search, num_beams=3, max_length=7)
+
+    def decode(rounds):
+        for i in range(rounds):
+            length = 1 + i % 30
+            padded = -(-length // 16) * 16  # as a caller does who has few shapes
+            ids = sources(i, batch=1, length=length)
+            decoder(np.pad(ids, ((0, 0), (0, padded - length))))
+
+    before = stepper.traces
+    decode(30)
+    traces, memory = stepper.traces, resident()
+    if BACKEND != "torch":
+        assert traces - before <= 8  # two steps a trace, and JAX has two shapes
+    decode(300 if BACKEND != "torch" else 60)  # not compiled, so slower
+    if BACKEND != "torch":
+        assert stepper.traces == traces
+    assert resident() - memory < 30e6
+
+
+def resident():
+    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
+    return pages * 4096
+
+
+def test_nothing_is_left_of_the_batch_before(stepper):
+    """F30: A, B, A; then both in threads."""
+    decoder = Decoder(stepper, beam_search, num_beams=3, max_length=7)
+    batches = [sources(1), sources(2, batch=2, length=7)]
+    first, second, third = decoder(batches[0]), decoder(batches[1]), decoder(batches[0])
+    assert same(first, third, 0)
+    found = [[], []]
+
+    def work(which):
+        found[which] += [decoder(batches[which]) for _ in range(10)]
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for results, expected in zip(found, (first, second), strict=True):
+        assert len(results) == 10
+        assert all(same(result, expected, 0) for result in results)
+
+
+def test_weights_that_change_count():
+    stepper, ids = Stepper(2), sources()
+    decoder = Decoder(stepper, greedy_search, max_length=7)
+    before = decoder(ids)
+    stepper.model.set_weights(
+        [w + 0.5 * np.cos(w) for w in stepper.model.get_weights()]
+    )
+    after = decoder(ids)
+    assert not np.allclose(before.log_probabilities, after.log_probabilities)
+    assert same(after, eager(stepper, greedy_search, ids, max_length=7))
+
+
+def test_an_ensemble_decodes(stepper):
+    both, ids = EnsembleStepper([stepper, Stepper(4)]), sources()
+    decoder = Decoder(both, beam_search, num_beams=3, max_length=7)
+    starts = [s.start(ops.convert_to_tensor(ids, "int32")) for s in both.steppers]
+    found = beam_search(
+        ensemble([s.next_token for s in both.steppers]),
+        [state for _, state in starts],
+        memory=[memory for memory, _ in starts],
+        num_beams=3,
+        max_length=7,
+    )
+    assert same(decoder(ids), found)
+    both.steppers[1].model.set_weights(
+        [w * 1.5 for w in both.steppers[1].model.get_weights()]
+    )
+    assert not np.allclose(decoder(ids).scores, values(found.scores))
+
+
+@pytest.mark.parametrize("search", [beam_search, greedy_search, sample])
+def test_no_sentences_and_sentences_of_no_words(stepper, search):
+    """F26."""
+    compiled = Decoder(stepper, search, max_length=7)
+
+    def decoder(ids, **given):
+        if search is sample:
+            given["seed"] = 3
+        return compiled(ids, **given)
+
+    none = decoder(np.zeros((0, S)))
+    assert none.ids.shape == (0, 1, 7) and none.attention.shape == (0, 1, 7, S)
+    ids = sources()
+    ids[1] = 0
+    numbers = {"sentence_ids": [0, 2]} if search is sample else {}
+    found, alone = decoder(ids), decoder(ids[[0, 2]], **numbers)
+    assert np.isfinite(found.scores).all() and not found.attention[1].any()
+    assert same(alone, [x[[0, 2]] for x in found])
+
+
+def test_padding_of_the_source_does_not_matter(stepper):
+    decoder = Decoder(
+        stepper, beam_search, num_beams=3, max_length=7, coverage_penalty=0.2
+    )
+    ids = sources()
+    found, padded = decoder(ids), decoder(np.pad(ids, ((0, 0), (0, 6))))
+    assert not padded.attention[..., S:].any()
+    assert same(found, padded._replace(attention=padded.attention[..., :S]))
+
+
+def test_no_gradients_are_kept(stepper):
+    found = Decoder(stepper, greedy_search, max_length=3)._run(
+        *(np.asarray(x, "int32") for x in (sources(), [3] * B, range(B), 0))
+    )
+    assert not getattr(found["scores"], "requires_grad", False)
+
+
+def test_attention_that_is_not_asked_for(stepper):
+    decoder = Decoder(stepper, beam_search, max_length=7, return_attention=False)
+    assert decoder(sources()).attention is None
+
+
+def test_options_and_arguments_that_do_not_fit(stepper):
+    with pytest.raises(TypeError, match=r"options of beam_search are .*'num_beam'"):
+        Decoder(stepper, beam_search, max_length=7, num_beam=3)
+    with pytest.raises(TypeError, match=r"max_length must be given"):
+        Decoder(stepper, greedy_search)
+    with pytest.raises(TypeError, match=r"argument of the call"):
+        Decoder(stepper, sample, max_length=7, seed=3)
+    greedy = Decoder(stepper, greedy_search, max_length=7)
+    with pytest.raises(ValueError, match=r"shape \(5,\). For one sentence"):
+        greedy(sources()[0])
+    with pytest.raises(ValueError, match=r"`seed` goes with.*Received: seed=3"):
+        greedy(sources(), seed=3)
+    with pytest.raises(ValueError, match=r"Received: seed=None"):
+        Decoder(stepper, sample, max_length=7)(sources())

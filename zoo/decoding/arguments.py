@@ -1,0 +1,75 @@
+"""Checks of what a search is asked for: what came, what is expected, how to go on."""
+
+import numbers
+
+
+def check_integer(name, value, least, advice=""):
+    """Refuses what is not an integer of at least `least`.
+
+    Example:
+
+    >>> check_integer("num_beams", 5, 1)
+    5
+    """
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise ValueError(
+            f"`{name}` must be an integer of at least {least}. Received: {value!r}."
+            f"{advice and ' ' + advice}"
+        )
+    return int(value)
+
+
+def check_number(name, value, least, advice=""):
+    """Refuses what is not a finite number of at least `least`.
+
+    Example:
+
+    >>> check_number("length_penalty", 1, 0)
+    1.0
+    """
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    if not real or not least <= value < float("inf"):
+        raise ValueError(
+            f"`{name}` must be a finite number of at least {least}. Received: "
+            f"{value!r}.{advice and ' ' + advice}"
+        )
+    return float(value)
+
+
+def check_num_return(num_return, num_beams):
+    """Refuses to return more hypotheses than there are beams.
+
+    Example:
+
+    >>> check_num_return(2, 5)
+    2
+    """
+    check_integer("num_return", num_return, 1)
+    if num_return > num_beams:
+        raise ValueError(
+            "`num_return` must be at most `num_beams`, since every hypothesis returned "
+            f"comes out of a beam. Received: num_return={num_return}, "
+            f"num_beams={num_beams}. Search with num_beams={num_return} or more."
+        )
+    return num_return
+
+
+def check_sampling(temperature, top_k, top_p):
+    """Refuses settings that no sample can be drawn with.
+
+    Example:
+
+    >>> check_sampling(0.7, top_k=None, top_p=0.9)
+    """
+    advice = "For the most probable token each time use greedy_search."
+    if check_number("temperature", temperature, 0, advice) == 0:
+        raise ValueError(f"`temperature` must be above 0. Received: 0. {advice}")
+    if top_k is not None:
+        check_integer("top_k", top_k, 1, "Use top_k=None for the whole vocabulary.")
+    number = isinstance(top_p, numbers.Real) and not isinstance(top_p, bool)
+    if top_p is not None and not (number and 0 < top_p <= 1):
+        raise ValueError(
+            "`top_p` is the share of the probability to draw from and must be above 0 "
+            f"and at most 1. Received: {top_p!r}. Use top_p=None for all of it."
+        )

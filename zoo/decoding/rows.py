@@ -1,0 +1,62 @@
+"""Rows of states and memories, and the calls of a next-token function on them."""
+
+from keras import ops, tree
+
+
+def num_rows(state, memory):
+    """The number of sentences B, of the first tensor that has rows."""
+    for leaf in tree.flatten(as_tensors((state, memory))):
+        if leaf is not None and len(leaf.shape):
+            return ops.shape(leaf)[0]
+    raise ValueError(
+        "A search reads the number of sentences off `state` or `memory`, a tree of "
+        f"tensors whose first axis is the sentence. Received: state={state!r}, "
+        f"memory={memory!r}. Put a tensor (B, ...) into one of them."
+    )
+
+
+def as_tensors(values):
+    """A tree of arrays as one of tensors; None stays."""
+    return tree.map_structure(
+        lambda x: None if x is None else ops.convert_to_tensor(x), values
+    )
+
+
+def take_rows(values, rows):
+    """A tree of tensors with its rows repeated or put into another order.
+
+    Args:
+        values: Any tree of tensors (R, ...). A scalar, such as a position that all rows
+            share, and None are handed on as they are.
+        rows: Integers (Q,).
+
+    Example:
+
+    >>> taken = take_rows({"h": np.array([[5], [7]])}, np.array([1, 1, 0]))
+    >>> keras.ops.convert_to_numpy(taken["h"]).ravel().tolist()
+    [7, 7, 5]
+    """
+
+    def take(x):
+        if x is None or not len(x.shape):
+            return x
+        return ops.take(x, rows, axis=0)
+
+    return tree.map_structure(take, as_tensors(values))
+
+
+def call(next_token, state, token, memory):
+    """(logits (R, V) and attention (R, S) or None, both float32, and the state)."""
+    inputs = (state, token) if memory is None else (state, token, memory)
+    logits, state, attention = next_token(*inputs)
+    logits = ops.cast(logits, "float32")
+    if attention is not None:
+        attention = ops.cast(attention, "float32")
+    return logits, attention, state
+
+
+def sentence_limits(max_lengths, batch, max_length):
+    """(B,): the greatest length of each sentence's hypotheses, at least 1."""
+    if max_lengths is None:
+        return ops.full((batch,), max_length, dtype="int32")
+    return ops.clip(ops.cast(max_lengths, "int32"), 1, max_length)
