@@ -20,6 +20,7 @@ from keras_attention.positional import (
     RotaryEmbedding,
     SinusoidalPositionEncoding,
 )
+from keras_attention.recurrent import AttentionDecoder
 from keras_attention.scored import ScoredAttention
 from keras_attention.submodel import attention_submodel, holds_attention
 from keras_attention.transformer import (
@@ -28,6 +29,7 @@ from keras_attention.transformer import (
 )
 
 __all__ = [
+    "AttentionDecoder",
     "AttentionLayer",
     "BahdanauAttention",
     "LearnedPositionEmbedding",

@@ -54,7 +54,8 @@ def _additive_scores_at_once(query, key, vector):
     """`additive_scores` with the whole sum q + k in memory."""
     key = ops.expand_dims(key, 1)  # (B, 1, S, units)
     hidden = key if query is None else ops.expand_dims(query, 2) + key  # (B, T, S, U)
-    return ops.matmul(ops.tanh(hidden), ops.expand_dims(vector, -1))[..., 0]
+    rows = ops.reshape(ops.tanh(hidden), (-1, vector.shape[0]))
+    return ops.reshape(ops.matmul(rows, vector[:, None]), ops.shape(hidden)[:3])
 
 
 def _additive_scores_by_chunks(query, key, vector):

@@ -37,17 +37,34 @@ class AttentionLayer(PreciseLayer):
         """Scores -> weights over what may be attended; exactly 0 elsewhere."""
         return ops.cast(self._activation(scores, may_attend), self.score_dtype)
 
-    def drop(self, weights, training):
+    def drop(self, weights, training, kept=None):
         """The copy of the weights that mixes the values, with dropout in training."""
         if self.dropout > 0 and training:
+            if kept is not None:
+                return self.keep(weights, kept)
             return keras.random.dropout(weights, self.dropout, seed=self.seed_generator)
         return weights
 
-    def mix(self, weights, value, training):
+    def mix(self, weights, value, training, kept=None):
         """Weights (..., T, S) and values (..., S, F) -> contexts (..., T, F)."""
         return weighted_sum(
-            self.drop(weights, training), ops.cast(value, self.score_dtype)
+            self.drop(weights, training, kept), ops.cast(value, self.score_dtype)
         )
+
+    # ---- what a decoder asks, which attends step by step to one memory
+
+    def draw(self, batch, steps, keys):
+        """All that is random in the steps of a training call: {name: (T, B, ...)}.
+
+        A loop over steps cannot draw: on JAX its seeds would stay inside it.
+        """
+        if self.dropout == 0:
+            return {}
+        return {"kept": self.drawn_to_keep((steps, batch, *self.weights_shape(keys)))}
+
+    def weights_shape(self, keys):
+        """The shape of one row's weights in a step over S keys."""
+        return 1, keys
 
     # ---- what Keras asks
 

@@ -36,8 +36,13 @@ def project(inputs, kernel, bias=None):
     (1, 5, 3)
     """
     inputs = ops.convert_to_tensor(inputs)
+    # One step without its axis: inside TensorFlow's loops XLA has a gradient for
+    # products of matrices, of unknown sizes, but not of three axes with two.
+    one = len(inputs.shape) == 3 and inputs.shape[1] == 1
+    outputs = ops.matmul(inputs[:, 0] if one else inputs, kernel)
+    outputs = outputs[:, None] if one else outputs
     # Under PyTorch Keras multiplies float64 in float32.
-    outputs = ops.cast(ops.matmul(inputs, kernel), inputs.dtype)
+    outputs = ops.cast(outputs, inputs.dtype)
     return outputs if bias is None else outputs + bias
 
 

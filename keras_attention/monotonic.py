@@ -164,16 +164,27 @@ class MonotonicAttention(BorrowsScore):
             shape=(), initializer=start, name="score_bias", autocast=False
         )
 
-    def weigh(self, query, key, masks, state, training):
+    def draw(self, batch, steps, keys):
+        drawn = super().draw(batch, steps, keys)
+        if self.sigmoid_noise > 0:
+            drawn["noise"] = self._noise((steps, batch, 1, keys))
+        return drawn
+
+    def _noise(self, shape):
+        return keras.random.normal(
+            shape,
+            stddev=self.sigmoid_noise,
+            dtype=self.score_dtype,
+            seed=self.noise_generator,
+        )
+
+    def weigh(self, query, key, masks, state, training, noise=None):
         may_attend = masks.pairs
         scores = self.score(query, key)  # (B, T, S)
         scores = scores + ops.cast(self.score_bias, self.score_dtype)
         if self.sigmoid_noise > 0 and training:
-            scores = scores + keras.random.normal(
-                ops.shape(scores),
-                stddev=self.sigmoid_noise,
-                dtype=self.score_dtype,
-                seed=self.noise_generator,
+            scores = scores + (
+                self._noise(ops.shape(scores)) if noise is None else noise
             )
         p_choose, moves = ops.sigmoid(scores), None
         if may_attend is not None:

@@ -228,6 +228,30 @@ class MultiHeadAttention(HeadProjections):
             _, key, value = silence_padding(None, key, value, real[:, None])
         return *self.memory_heads(key, value, 0, value_mask), real
 
+    def attend(self, query, memory, state=None, training=None, drawn=None):
+        """One decoder step over what `project_memory` returned.
+
+        Args:
+            query: Queries (B, D).
+            memory: Keys (B, G, S, d), values (B, G, S, v) and which are real (B, S).
+            state: None: each step depends on its own query alone.
+            training: Whether to apply dropout.
+            drawn: One step of what `draw` returned; without it, dropout draws anew.
+
+        Returns:
+            `(output, weights)`, (B, output_dim) and the mean over the heads (B, S, 1).
+        """
+        key, value, real = memory
+        real = real[:, None, None]
+        heads = self.query_heads(query[:, None], 0)
+        weights = self.normalize_scores(grouped_scores(heads, key), real)
+        dropped = self.drop(weights, training, **(drawn or {}))
+        output = self.merge(grouped_sum(dropped, value), real, None)
+        return output[:, 0], ops.transpose(ops.mean(weights, axis=1), (0, 2, 1))
+
+    def weights_shape(self, keys):
+        return self.num_heads, 1, keys
+
     # ---- what Keras asks
 
     def compute_output_spec(

@@ -62,6 +62,15 @@ class PreciseLayer(keras.layers.Layer):
             context = ops.clip(context, -largest, largest)
         return ops.cast(context, self.compute_dtype)
 
+    def drawn_to_keep(self, shape):
+        """Booleans of a shape, False where dropout in training is to drop."""
+        uniform = keras.random.uniform(shape, dtype="float32", seed=self.seed_generator)
+        return uniform >= self.dropout
+
+    def keep(self, inputs, kept):
+        """Inputs scaled where `kept` is True, else 0: dropout that is drawn already."""
+        return ops.where(kept, inputs / (1 - self.dropout), 0)
+
     def wants_scores(self, return_attention_scores):
         """Whether this call returns its weights, by its own argument or the layer's."""
         if return_attention_scores is None:

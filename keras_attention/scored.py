@@ -6,6 +6,7 @@ from keras_attention.arguments import (
     FULL,
     POOLING,
     STEP,
+    Allowed,
     allowed,
     call_form,
     output_shapes,
@@ -150,13 +151,73 @@ class ScoredAttention(AttentionLayer):
 
     def _attend(self, query, key, value, masks, state, training):
         """The equation, with padding silenced: (B, T, F) and (B, T, S)."""
+        query, key, value = silence_padding(query, key, value, masks.pairs)
+        key = self.project_key(self.lift(key))
+        return self._look(query, key, value, masks, state, training)
+
+    def _look(self, query, key, value, masks, state, training, kept=None, **drawn):
+        """`_attend` with keys that are projected already."""
         if state is not None and not self.has_state:
             refuse_state(self)
-        query, key, value = silence_padding(query, key, value, masks.pairs)
         query = None if query is None else self.project_query(self.lift(query))
-        key = self.project_key(self.lift(key))
-        weights = self.weigh(query, key, masks, state, training)
-        return self.lower(self.mix(weights, value, training)), weights
+        weights = self.weigh(query, key, masks, state, training, **drawn)
+        return self.lower(self.mix(weights, value, training, kept)), weights
+
+    # ---- step by step over one memory
+
+    def project_memory(self, value, key=None, value_mask=None):
+        """Keys and values for `attend`: projected once, read in every step.
+
+        Args:
+            value: Values (B, S, F), as in a call. The layer must be built.
+            key: Keys (B, S, K); the values by default.
+            value_mask: Padding mask (B, S). What is padding is not read.
+
+        Returns:
+            A dict of tensors whose first axis is B: "key" as `score` takes it, "value"
+            (B, S, F) and, with a mask, "mask" (B, S).
+        """
+        if not self.built:
+            raise ValueError(
+                f"Layer '{self.name}' is not built, so it has no projections yet. "
+                "Received: a call of `project_memory`. Call the layer on a batch first."
+            )
+        value = ops.convert_to_tensor(value)
+        key = value if key is None else ops.convert_to_tensor(key)
+        pairs, memory = None, {}
+        if value_mask is not None:
+            memory["mask"] = as_boolean_mask(value_mask, "value_mask")
+            pairs = memory["mask"][:, None]
+        _, key, value = silence_padding(None, key, value, pairs)
+        memory["key"] = self.project_key(self.lift(key))
+        memory["value"] = ops.cast(value, self.score_dtype)
+        return memory
+
+    def attend(self, query, memory, state=None, training=None, drawn=None):
+        """One decoder step over a memory whose keys are projected.
+
+        Args:
+            query: Queries (B, D).
+            memory: What `project_memory` returned.
+            state: As in a call.
+            training: Whether to apply dropout.
+            drawn: One step of what `draw` returned; without it, dropout draws anew.
+
+        Returns:
+            `(context, weights)`, (B, F) and (B, S, 1), as the layer's step form.
+        """
+        mask = memory.get("mask")
+        pairs = None if mask is None else mask[:, None]
+        context, weights = self._look(
+            query[:, None],
+            memory["key"],
+            memory["value"],
+            Allowed(pairs, None, pairs),
+            state,
+            training,
+            **(drawn or {}),
+        )
+        return context[:, 0], ops.transpose(weights, (0, 2, 1))
 
     # ---- what Keras asks
 

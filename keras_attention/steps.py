@@ -59,6 +59,64 @@ def _unrolled(step, state, inputs):
     return ops.stack(outputs)
 
 
+def over_sequence(step, state, sequence, extras=()):
+    """The outputs of steps over a sequence (B, T, E), of any structure.
+
+    Args:
+        step: `(state, x (B, E), extras of the step) -> (state, outputs)`.
+        state: The first state, a tree of tensors; the next ones have its types.
+        sequence: Tensor (B, T, E).
+        extras: Tree of tensors (T, ...) that no gradient is wanted of.
+
+    Returns:
+        The outputs: a list, as each step's, of tensors (B, T, ...).
+
+    Example:
+
+    >>> def add(state, x, extras):
+    ...     return [state[0] + x], [state[0] + x]
+    >>> zeros, ones = np.zeros((1, 1), "float32"), np.ones((1, 3, 1), "float32")
+    >>> (outputs,) = over_sequence(add, [zeros], ones)
+    >>> keras.ops.convert_to_numpy(outputs)[0].tolist()
+    [[1.0], [2.0], [3.0]]
+    """
+    sequence, length = ops.convert_to_tensor(sequence), sequence.shape[1]
+    state = keras.tree.map_structure(ops.convert_to_tensor, state)
+
+    def at(t):
+        return keras.tree.map_structure(lambda x: ops.take(x, t, axis=0), extras)
+
+    unrolled = isinstance(length, int) and length <= UNROLLED
+    if unrolled or keras.backend.backend() == "torch":
+        outputs = []
+        for t in range(length):
+            state, output = step(state, sequence[:, t], at(t))
+            outputs.append(output)
+        return [ops.stack(parts, axis=1) for parts in zip(*outputs, strict=True)]
+
+    def call(x, states):
+        t, *flat = states
+        following, outputs = step(keras.tree.pack_sequence_as(state, flat), x, at(t))
+        return outputs, [t + 1, *keras.tree.flatten(following)]
+
+    flat = [ops.convert_to_tensor(0, dtype="int32"), *keras.tree.flatten(state)]
+    # Keras's own loop has gradients inside jit_compile=True, which `ops.scan` lacks.
+    cell = _StepCell(call, len(flat))
+    loop = keras.layers.RNN(cell, return_sequences=True, name="steps")
+    return loop.inner_loop(sequence, flat, None)[1]
+
+
+class _StepCell:
+    """A function as a cell of `keras.layers.RNN`."""
+
+    def __init__(self, function, number):
+        self.call = function
+        self.state_size = [1] * number  # which nobody asks
+
+    def __call__(self, inputs, states):
+        return self.call(inputs, states)
+
+
 def affine_prefix(factor, term):
     """q[s] = factor[s] q[s-1] + term[s] for all s, in log2(S) rounds of doubling.
 

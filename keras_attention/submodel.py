@@ -135,7 +135,10 @@ def _numbered(weights):
 
 def _with_scores(layer, output, maps):
     """What the layer returned in the model's own graph, its scores included."""
-    if len(getattr(layer, "attention_names", ())) == 1:
+    names = getattr(layer, "attention_names", ())
+    if getattr(layer, "lists_weights", False):
+        maps = [maps[name] for name in names]
+    elif len(names) == 1:
         (maps,) = maps.values()
     if isinstance(output, tuple):
         return output[0], maps, *output[1:]

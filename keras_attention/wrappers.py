@@ -2,7 +2,8 @@
 
 A layer of your own is read like those of this package if it has `attention_names`, a
 tuple of names, and its call takes `return_attention_scores`: with True it returns
-`(output, weights)` for one name, `(output, {name: weights})` for several.
+`(output, weights)` for one name, `(output, {name: weights})` for several, or a list of
+weights where it has `lists_weights`.
 """
 
 import keras
@@ -120,7 +121,8 @@ class WithScores(Wrapper):
         names = getattr(self.layer, "attention_names", None)
         if names is None or isinstance(weights, dict):
             return weights
-        return dict(zip(names, [weights], strict=True))
+        weights = weights if isinstance(weights, list) else [weights]
+        return dict(zip(names, weights, strict=True))
 
     def _copies(self, arguments):
         return keras.tree.map_structure(

@@ -18,8 +18,9 @@ import pytest
 import zoo
 from training import batches, run_folder
 from training.compare import compare, mean_and_spread, table
-from training.config import SentimentConfig, from_options
+from training.config import SentimentConfig
 from training.evaluate import evaluate, evaluate_source
+from training.options import from_options
 from training.sentiment import targets, train, usual_epochs
 from training.start import imdb_tokenizer
 from zoo.pipelines import SentimentClassifier
@@ -581,7 +582,7 @@ def test_starts_that_are_not_there_are_refused(reviews, tmp_path):
 def test_a_config_is_made_from_parsed_words():
     import argparse
 
-    from training.config import add_options
+    from training.options import add_options
 
     parser = argparse.ArgumentParser()
     add_options(parser, SentimentConfig, leave_out=("name",))

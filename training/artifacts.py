@@ -68,14 +68,14 @@ def conditions():
     }
 
 
-def plot_history(history, path):
-    """Loss and accuracy by epoch, as a picture."""
+def plot_history(history, path, measures=("loss", "accuracy")):
+    """Two measures by epoch, as a picture."""
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
     epochs = [row["epoch"] for row in history]
     figure = Figure(figsize=(8, 3.2), layout="constrained")
-    for axis, what in zip(figure.subplots(1, 2), ("loss", "accuracy"), strict=True):
+    for axis, what in zip(figure.subplots(1, 2), measures, strict=True):
         for key, label in ((what, "training"), (f"val_{what}", "validation")):
             if key in history[0]:
                 values = [row[key] for row in history]

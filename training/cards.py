@@ -1,5 +1,6 @@
 """Model cards: what a model was trained on, how, how good it is, and its limits."""
 
+import dataclasses
 import shlex
 
 LIMITS = """\
@@ -73,12 +74,16 @@ def _metric_row(part, measured):
 
 def command_line(config):
     """The command that makes the run again: the options that are not defaults."""
-    import dataclasses
+    return shlex.join(["python", "-m", "training", config.name, *option_words(config)])
 
-    words = ["python", "-m", "training", config.name]
+
+def option_words(config):
+    """The options of a config that are not defaults, as words of a command line."""
+    words = []
     for field in dataclasses.fields(config):
         value = getattr(config, field.name)
         if field.name in ("name", "resume") or value == field.default:
             continue
-        words += ["--" + field.name.replace("_", "-"), str(value)]
-    return shlex.join(words)
+        words.append("--" + field.name.replace("_", "-"))
+        words += [] if value is True else [str(value)]
+    return words

@@ -1,11 +1,12 @@
-"""The options of a training run, as data: one frozen dataclass, checked when made.
+"""The options of a run that trains a classifier, as data: one frozen dataclass.
 
 The command line is made from it, so an option is named, explained and checked here and
 nowhere else. Importing this module imports neither Keras nor TensorFlow.
 """
 
-import argparse
 import dataclasses
+
+from training.options import check_bounds, option
 
 MODELS = ("imdb_bilstm_attention", "imdb_bilstm")
 FIXED_BY_WEIGHTS = (
@@ -15,12 +16,6 @@ FIXED_BY_WEIGHTS = (
     "lstm_units",
     "attention_units",
 )
-
-
-def option(default, help, least=None, most=None):
-    """A field with its help text and its bounds (both included)."""
-    metadata = {"help": help, "least": least, "most": most}
-    return dataclasses.field(default=default, metadata=metadata)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,8 +101,7 @@ class SentimentConfig:
                 f"There is no training program for '{self.name}'. Expected one of: "
                 f"{', '.join(MODELS)}."
             )
-        for field in dataclasses.fields(self):
-            _check_bounds(field, getattr(self, field.name))
+        check_bounds(self)
         if self.taught_epochs and not self.unlabelled:
             raise ValueError(
                 "`taught_epochs` are those that learn from `unlabelled` texts. Give "
@@ -162,60 +156,3 @@ def check_vocabulary(vocabulary, data):
             "The source 'keras' gives ids of the vocabulary 'imdb'. Received: "
             "vocabulary='own'. Leave it out, or take the source 'tfds'."
         )
-
-
-def _check_bounds(field, value):
-    least, most = field.metadata.get("least"), field.metadata.get("most")
-    if value is None or (least is None and most is None):
-        return
-    above = least is None or value >= least  # False for nan
-    if not above or (most is not None and value > most):
-        bounds = f"at least {least}" + ("" if most is None else f" and at most {most}")
-        raise ValueError(f"`{field.name}` must be {bounds}. Received: {value}.")
-
-
-def add_options(parser, config_class, leave_out=(), only=None):
-    """Gives an argparse parser an option for every field of a config class.
-
-    Args:
-        parser: An `argparse.ArgumentParser`.
-        config_class: A dataclass of this module.
-        leave_out: Names of fields without an option.
-        only: Names of the fields that have one; None is all.
-    """
-    for field in dataclasses.fields(config_class):
-        if field.name in leave_out or (only and field.name not in only):
-            continue
-        flag = "--" + field.name.replace("_", "-")
-        if field.type is bool or field.type == "bool":
-            parser.add_argument(
-                flag, action="store_true", help=field.metadata.get("help")
-            )
-            continue
-        required = field.default is dataclasses.MISSING
-        parser.add_argument(
-            flag,
-            type=_plain_type(field.type),
-            default=argparse.SUPPRESS if required else field.default,
-            required=required,
-            metavar=_plain_type(field.type).__name__.upper(),
-            help=_help(field),
-        )
-
-
-def _help(field):
-    text = field.metadata.get("help", "folder of the run")
-    shown = field.default not in (None, dataclasses.MISSING) and "[" not in text
-    return f"{text} [{field.default}]" if shown else text
-
-
-def _plain_type(annotation):
-    """int for `int | None`, and so on."""
-    return next(t for t in (int, float, str) if t.__name__ in str(annotation))
-
-
-def from_options(config_class, options, **others):
-    """A config from parsed options, which may hold more."""
-    names = {field.name for field in dataclasses.fields(config_class)}
-    given = {key: value for key, value in vars(options).items() if key in names}
-    return config_class(**{**given, **others})

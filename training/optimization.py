@@ -2,35 +2,85 @@
 
 import keras
 import numpy as np
+from keras import ops
 
 from training.progress import EpochBar
 
 WARM_UP = 0.05  # fraction of the steps
 
 
-def adam(learning_rate, steps, average_over=0):
-    """Adam with gradients clipped at norm 1, warmed up, then along a cosine to 0.
+def adam(
+    learning_rate,
+    steps,
+    average_over=0,
+    schedule="cosine",
+    warm_up=WARM_UP,
+    clip_norm=1.0,
+):
+    """Adam with clipped gradients and a rate that rises, then falls.
 
     Args:
         learning_rate: The peak.
         steps: Number of steps of the whole run.
         average_over: Number of steps that a moving average of the weights reaches back
             over; Keras puts it in the weights' place when `fit` ends. 0 for none.
+        schedule: What follows the warm-up: "cosine" to 0 at the last step,
+            "inverse_sqrt" of the step, or "constant".
+        warm_up: Fraction of the steps in which the rate rises from 0, in a line.
+        clip_norm: The greatest norm of all gradients together; 0 clips nothing.
     """
-    warm_up = max(1, int(WARM_UP * steps))
-    schedule = keras.optimizers.schedules.CosineDecay(
-        0.0,
-        decay_steps=max(1, steps - warm_up),
-        warmup_target=learning_rate,
-        warmup_steps=warm_up,
-    )
+    first = max(1, int(warm_up * steps))
+    if schedule == "cosine":
+        rate = keras.optimizers.schedules.CosineDecay(
+            0.0,
+            decay_steps=max(1, steps - first),
+            warmup_target=learning_rate,
+            warmup_steps=first,
+        )
+    else:
+        power = {"inverse_sqrt": 0.5, "constant": 0.0}[schedule]
+        rate = WarmUp(learning_rate, first, power)
     averages = average_over > 1
     return keras.optimizers.Adam(
-        schedule,
-        global_clipnorm=1.0,
+        rate,
+        global_clipnorm=clip_norm or None,
         use_ema=averages,
         ema_momentum=1 - 1 / average_over if averages else 0.99,
     )
+
+
+@keras.saving.register_keras_serializable(package="keras_attention_training")
+class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
+    """peak x min(step / warm_up_steps, (warm_up_steps / step)^power).
+
+    With power 1/2: Vaswani et al. (2017), equation 3, with its peak named.
+
+    Args:
+        peak: The greatest rate, reached at `warm_up_steps`.
+        warm_up_steps: Number of steps of the rise.
+        power: How fast it falls: 0 stays at the peak.
+
+    Example:
+
+    >>> rate = WarmUp(0.1, 100, 0.5)
+    >>> [round(float(rate(step)), 3) for step in (50, 100, 400)]
+    [0.05, 0.1, 0.05]
+    """
+
+    def __init__(self, peak, warm_up_steps, power):
+        self.peak, self.warm_up_steps, self.power = peak, warm_up_steps, power
+
+    def __call__(self, step):
+        share = ops.cast(step, "float32") / self.warm_up_steps
+        fall = ops.power(ops.maximum(share, 1.0), -self.power)
+        return self.peak * ops.minimum(share, fall)
+
+    def get_config(self):
+        return {
+            "peak": self.peak,
+            "warm_up_steps": self.warm_up_steps,
+            "power": self.power,
+        }
 
 
 def fit_epoch(model, data, title, progress=True):

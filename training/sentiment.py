@@ -2,8 +2,6 @@
 
 import dataclasses
 import hashlib
-import sys
-import time
 
 import keras
 import numpy as np
@@ -11,8 +9,9 @@ from keras import ops
 
 from training import batches, run_folder
 from training.artifacts import write_artifacts
+from training.epochs import EpochRun
 from training.evaluate import evaluate
-from training.optimization import adam, fit_epoch, reseed
+from training.optimization import adam
 from training.start import (
     read_data,
     starting_classifier,
@@ -20,7 +19,6 @@ from training.start import (
     trained_start,
 )
 from training.teacher import teach
-from zoo.files import read_json
 
 USUAL_STEPS = 1_000
 
@@ -70,7 +68,7 @@ class Examples:
     targets: np.ndarray
 
 
-class Training:
+class Training(EpochRun):
     """One training run, an epoch at a time.
 
     Args:
@@ -82,11 +80,8 @@ class Training:
     """
 
     def __init__(self, config, folder, clf, parts, progress=True):
-        self.config, self.folder, self.clf = config, folder, clf
-        self.progress = progress
-        self.checkpoints = run_folder.Checkpoints(folder)
-        self.history = []
-        self.best_weights = None
+        super().__init__(folder, clf.model, config.seed, progress)
+        self.config, self.clf = config, clf
         self.validation = tokenized(clf.tokenizer, parts.validation)
         self.test = tokenized(clf.tokenizer, parts.test)
         labelled = tokenized(clf.tokenizer, parts.train)
@@ -129,11 +124,6 @@ class Training:
         digest.update(self.labelled.targets.tobytes())
         return digest.hexdigest()
 
-    def say(self, line):
-        """Progress goes to standard error: standard output is for results."""
-        if self.progress:
-            print(line, file=sys.stderr)
-
     def examples(self, epoch):
         """What an epoch learns from: with a teacher, the first ones from all texts."""
         taught = self.taught is not None and epoch < (self.config.taught_epochs or 1)
@@ -161,29 +151,10 @@ class Training:
             jit_compile=False,
         )
 
-    def go_on_from(self, checkpoint):
-        """Takes up the state after the last finished epoch."""
-        self.clf.model.optimizer.build(self.clf.model.trainable_variables)
-        self.clf.model.load_weights(checkpoint / "last.weights.h5")
-        state = read_json(checkpoint / "state.json")
-        self.history = state["history"]
-        with np.load(checkpoint / "best.npz", allow_pickle=False) as best:
-            self.best_weights = [best[name] for name in best.files]
-
-    def finish_epochs(self):
-        """Trains the epochs that are left, and takes the best one's weights."""
-        if self.history:  # a run may have been killed before it wrote the last row
-            run_folder.write_csv(self.folder / "history.csv", self.history)
-        for epoch in range(len(self.history), self.epochs):
-            self.train_epoch(epoch)
-        self.clf.model.set_weights(self.best_weights)
-
-    def train_epoch(self, epoch):
-        """One pass over the training texts; writes its row and its checkpoint."""
-        config, model, began = self.config, self.clf.model, time.perf_counter()
-        reseed(model, config.seed, epoch)
-        examples = self.examples(epoch)
-        data = batches.dataset(
+    def data(self, epoch):
+        """The texts of one epoch, in batches."""
+        config, examples = self.config, self.examples(epoch)
+        return batches.dataset(
             examples.ids,
             examples.targets,
             config.batch_size,
@@ -191,42 +162,22 @@ class Training:
             rng=np.random.default_rng([config.seed, epoch]),
             word_dropout=config.word_dropout,
         )
-        title = f"epoch {epoch + 1}/{self.epochs}"
-        logs, last_weights = fit_epoch(model, data, title, self.progress)
-        row = {"epoch": epoch + 1, **logs}
-        if self.validation is not None:
-            measured = evaluate(self.clf, self.validation)
-            row["val_loss"], row["val_accuracy"] = (
-                measured["loss"],
-                measured["accuracy"],
-            )
-            self.say(
-                f"{title} validation: loss {row['val_loss']:.4f}  accuracy "
-                f"{row['val_accuracy']:.4f}"
-            )
-        row["seconds"] = time.perf_counter() - began
-        self.history.append(row)
-        if self.best_epoch == epoch + 1:
-            self.best_weights = model.get_weights()
-        model.set_weights(last_weights)
-        self.checkpoints.save(epoch + 1, {"history": self.history}, self.write_state)
-        run_folder.write_csv(self.folder / "history.csv", self.history)
 
-    def write_state(self, folder):
-        """Writes all that an epoch leaves behind into a checkpoint's folder."""
-        self.clf.model.save_weights(folder / "last.weights.h5")
-        names = [f"{i:04d}" for i in range(len(self.best_weights))]
-        np.savez(
-            folder / "best.npz", **dict(zip(names, self.best_weights, strict=True))
-        )
-
-    @property
-    def best_epoch(self):
-        """Best validation accuracy, then least loss; without validation, the last."""
+    def validate(self, title):
+        """What is measured on the validation part, {} without one."""
         if self.validation is None:
-            return len(self.history)
-        rank = [(-row["val_accuracy"], row["val_loss"]) for row in self.history]
-        return rank.index(min(rank)) + 1
+            return {}
+        measured = evaluate(self.clf, self.validation)
+        row = {f"val_{name}": measured[name] for name in ("loss", "accuracy")}
+        self.say(
+            f"{title} validation: loss {row['val_loss']:.4f}  accuracy "
+            f"{row['val_accuracy']:.4f}"
+        )
+        return row
+
+    def rank(self, row):
+        """Best validation accuracy, then least loss."""
+        return -row["val_accuracy"], row["val_loss"]
 
     def metrics(self):
         """What the run reached, once it is finished."""

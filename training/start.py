@@ -158,7 +158,7 @@ def _with_dropout(model, rate):
 def imdb_tokenizer():
     """The tokenizer of the shipped IMDB models, with the ids of keras.datasets.imdb."""
     imdb = registry.find("imdb_bilstm_attention").weights["imdb"]
-    return registry.load_tokenizer(imdb)
+    return registry.load_tokenizers(imdb)["text"]
 
 
 def make_tokenizer(vocabulary, vocabulary_size, data):

@@ -17,19 +17,29 @@ if not hasattr(keras_attention, "BahdanauAttention"):
 
 from zoo.explanation import Explanation
 from zoo.loading import load
+from zoo.model_table import list_models
 from zoo.pipelines import Prediction, SentimentClassifier
-from zoo.registry import list_models
 from zoo.sentiment import imdb_bilstm, imdb_bilstm_attention
+from zoo.seq2seq import seq2seq_bahdanau, seq2seq_luong, seq2seq_transformer
 from zoo.text import Encoding, Tokenizer
+from zoo.tokens import SequenceTokenizer
+from zoo.translation import Translation
+from zoo.translator import Translator
 
 __all__ = [
     "Encoding",
     "Explanation",
     "Prediction",
     "SentimentClassifier",
+    "SequenceTokenizer",
     "Tokenizer",
+    "Translation",
+    "Translator",
     "imdb_bilstm",
     "imdb_bilstm_attention",
     "list_models",
     "load",
+    "seq2seq_bahdanau",
+    "seq2seq_luong",
+    "seq2seq_transformer",
 ]

@@ -1,13 +1,17 @@
 """zoo.load: a pipeline by the name of a trained model, or from a folder."""
 
+import dataclasses
 import pathlib
+from collections.abc import Callable
 
 import keras
 
-from zoo import registry, sentiment
+from zoo import registry, sentiment, seq2seq
 from zoo.files import read_json
-from zoo.pipelines import PIPELINE, SentimentClassifier
+from zoo.pipelines import SentimentClassifier
 from zoo.text import Tokenizer
+from zoo.tokens import SequenceTokenizer
+from zoo.translator import Translator
 
 
 def load(name, *, weights=None):
@@ -19,7 +23,7 @@ def load(name, *, weights=None):
         weights: Which of the model's trained weights; the first by default.
 
     Returns:
-        A `SentimentClassifier`.
+        A `SentimentClassifier`, or a `Translator` for models of two texts.
 
     Raises:
         ValueError: if there is neither such a model nor such a folder.
@@ -50,33 +54,39 @@ def load(name, *, weights=None):
     if weights not in entry.weights:
         raise ValueError(
             f"`weights` of '{name}' must be one of {sorted(entry.weights)}. Received: "
-            f"{weights!r}. For a file of your own make the model by zoo.{name}"
+            f"{weights!r}. For a file of your own make the model by zoo.{entry.factory}"
             "(weights=file)."
         )
+    return _load_shipped(entry, weights)
+
+
+def _load_shipped(entry, weights):
+    """The pipeline of a set of trained weights that the package holds."""
     trained = entry.weights[weights]
-    return SentimentClassifier(
-        sentiment.FACTORIES[entry.name](weights=weights),
-        registry.load_tokenizer(trained),
-        trained.labels,
+    tokenizers = registry.load_tokenizers(trained)
+    if entry.factory in sentiment.FACTORIES:
+        return SentimentClassifier(
+            sentiment.FACTORIES[entry.factory](weights=weights),
+            tokenizers["text"],
+            trained.labels,
+            trained.maxlen,
+            entry.name,
+        )
+    return Translator(
+        seq2seq.FACTORIES[entry.factory](weights=weights),
+        tokenizers["source"],
+        tokenizers["target"],
         trained.maxlen,
         entry.name,
     )
 
 
 def _load_folder(folder):
-    for file in ("config.json", "model.keras", "tokenizer.json"):
-        if not (folder / file).is_file():
-            raise FileNotFoundError(
-                f"The folder '{folder}' is not a saved model: it has no {file}. Give a "
-                "folder that a finished training run or clf.save(folder) wrote."
-            )
-    config = read_json(folder / "config.json")
-    missing = {"labels", "maxlen", "name"} - set(config)
-    if missing or config.get("pipeline") != PIPELINE:
-        raise ValueError(
-            f"'{folder / 'config.json'}' is not that of a saved model: it lacks "
-            f"{', '.join(sorted(missing)) or PIPELINE}. Has the training run finished?"
-        )
+    config = _saved_config(folder)
+    kind = config["pipeline"]
+    missing = [name for name in KINDS[kind].tokenizers if not (folder / name).is_file()]
+    if missing:
+        raise _not_saved(folder, missing[0])
     try:
         model = keras.saving.load_model(
             folder / "model.keras", compile=False, safe_mode=True
@@ -86,7 +96,61 @@ def _load_folder(folder):
             f"'{folder / 'model.keras'}' cannot be loaded: it is damaged, or holds "
             f"layers this package does not know. Keras says: {error}"
         ) from error
+    return KINDS[kind].load(folder, model, config)
+
+
+def _saved_config(folder):
+    """The config of a saved pipeline, with all that its kind needs."""
+    for file in ("config.json", "model.keras"):
+        if not (folder / file).is_file():
+            raise _not_saved(folder, file)
+    config = read_json(folder / "config.json")
+    kind = KINDS.get(config.get("pipeline"))
+    needed = {"maxlen", "name", *(kind.keys if kind else ())}
+    missing = needed - set(config)
+    if missing or kind is None:
+        raise ValueError(
+            f"'{folder / 'config.json'}' is not that of a saved model: it lacks "
+            f"{', '.join(sorted(missing)) or 'a known pipeline'}. Has the training run "
+            "finished?"
+        )
+    return config
+
+
+def _not_saved(folder, file):
+    return FileNotFoundError(
+        f"The folder '{folder}' is not a saved model: it has no {file}. Give a "
+        "folder that a finished training run or the pipeline's save(folder) wrote."
+    )
+
+
+def _load_classifier(folder, model, config):
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     return SentimentClassifier(
         model, tokenizer, config["labels"], config["maxlen"], config["name"]
     )
+
+
+def _load_translator(folder, model, config):
+    source, target = (
+        SequenceTokenizer.load(folder / name)
+        for name in KINDS["translation"].tokenizers
+    )
+    return Translator(model, source, target, config["maxlen"], config["name"])
+
+
+@dataclasses.dataclass(frozen=True)
+class _Kind:
+    """One kind of saved pipeline: its files, what its config holds, how it loads."""
+
+    tokenizers: tuple[str, ...]
+    keys: tuple[str, ...]
+    load: Callable
+
+
+KINDS = {
+    "sentiment": _Kind(("tokenizer.json",), ("labels",), _load_classifier),
+    "translation": _Kind(
+        ("source.tokenizer.json", "target.tokenizer.json"), (), _load_translator
+    ),
+}

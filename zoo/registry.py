@@ -1,11 +1,11 @@
-"""One literal table of what the zoo holds; zoo.list_models() prints it."""
+"""One literal table of what the zoo holds."""
 
 import dataclasses
 import difflib
-import io
 import pathlib
 
 from zoo.text import Tokenizer
+from zoo.tokens import SequenceTokenizer
 from zoo.weight_files import check_file
 
 WEIGHTS_FOLDER = pathlib.Path(__file__).parent / "weights"
@@ -19,27 +19,27 @@ class TrainedWeights:
     Attributes:
         file: File name in zoo/weights.
         sha256: Of that file; checked before it is read.
-        tokenizer, tokenizer_sha256: The tokenizer's file, likewise.
+        tokenizers: (file name, SHA-256) by role: "text"; or "source" and "target",
+            which are one file where the two texts have one vocabulary.
         architecture: The factory's arguments the weights belong to.
         parameters: Number of weights of the model.
-        labels: Class names, by class index.
-        maxlen: Number of ids a text is cut to; its end is kept.
+        maxlen: Number of ids a text is cut to.
         data: What it was trained on.
         metric: What it reaches, with the protocol.
         licence: Of the weights.
+        labels: Class names of a classifier, by class index.
     """
 
     file: str
     sha256: str
-    tokenizer: str
-    tokenizer_sha256: str
+    tokenizers: dict[str, tuple[str, str]]
     architecture: dict
     parameters: int
-    labels: tuple[str, ...]
     maxlen: int
     data: str
     metric: str
     licence: str
+    labels: tuple[str, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,22 +47,26 @@ class Entry:
     """One model of the zoo.
 
     Attributes:
-        name: What `zoo.load` and the factory are called.
+        name: What `zoo.load` calls it.
         task: "sentiment" or another of the pipelines.
+        factory: What the function that makes the model is called.
         weights: Trained weights by the name that `weights=` takes; the first is the
             default.
     """
 
     name: str
     task: str
+    factory: str
     weights: dict[str, TrainedWeights]
 
 
 _IMDB = {
-    "tokenizer": "imdb.tokenizer.json",
-    "tokenizer_sha256": (
-        "a0c243904e8a973196bd5e34ec6600e976d964d24fb1f1c3288384fb60adf2f5"
-    ),
+    "tokenizers": {
+        "text": (
+            "imdb.tokenizer.json",
+            "a0c243904e8a973196bd5e34ec6600e976d964d24fb1f1c3288384fb60adf2f5",
+        )
+    },
     "labels": ("negative", "positive"),
     "maxlen": 400,
     "data": "IMDB",
@@ -80,6 +84,7 @@ ENTRIES = (
     Entry(
         name="imdb_bilstm_attention",
         task="sentiment",
+        factory="imdb_bilstm_attention",
         weights={
             "imdb": TrainedWeights(
                 file="imdb_bilstm_attention.weights.h5",
@@ -96,6 +101,7 @@ ENTRIES = (
     Entry(
         name="imdb_bilstm",
         task="sentiment",
+        factory="imdb_bilstm",
         weights={
             "imdb": TrainedWeights(
                 file="imdb_bilstm.weights.h5",
@@ -129,75 +135,26 @@ def find(name):
     )
 
 
-def load_tokenizer(trained):
-    """The tokenizer of trained weights, its file checked.
+def trained_by(factory):
+    """All trained weights that a factory takes, by name."""
+    return {
+        name: weights
+        for entry in ENTRIES
+        if entry.factory == factory
+        for name, weights in entry.weights.items()
+    }
+
+
+def load_tokenizers(trained):
+    """The tokenizers of trained weights by role, their files checked.
 
     Args:
         trained: A `TrainedWeights`.
     """
-    path = WEIGHTS_FOLDER / trained.tokenizer
-    check_file(path, trained.tokenizer_sha256)
-    return Tokenizer.load(path)
-
-
-class ModelTable(list):
-    """A list of dictionaries, a model each, that shows itself as a table."""
-
-    def __repr__(self):
-        from rich.console import Console
-
-        text = io.StringIO()
-        Console(width=140, file=text).print(self.to_rich())
-        return text.getvalue().rstrip()
-
-    def to_rich(self):
-        """The table for a rich console; it fits 80 columns."""
-        from rich import box
-        from rich.table import Table
-
-        table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0))
-        columns = [
-            column for column in (self[0] if self else ()) if column != "weights"
-        ]
-        for column in columns:
-            shown = "MB" if column == "megabytes" else column
-            table.add_column(shown, no_wrap=column != "metric")
-        for row in self:
-            table.add_row(*(_cell(column, row[column]) for column in columns))
-        return table
-
-
-def _cell(column, value):
-    if column == "parameters":
-        return f"{value:,}"
-    if column == "megabytes":
-        return f"{value:.1f}"
-    return str(value)
-
-
-def list_models():
-    """What the zoo holds: a row for each set of trained weights.
-
-    Returns:
-        A list of dictionaries with the keys name, weights, task, data, metric (with
-        its protocol), parameters, megabytes (of the weights' file), licence.
-
-    Example:
-
-    >>> [row["name"] for row in list_models()]
-    ['imdb_bilstm_attention', 'imdb_bilstm']
-    """
-    return ModelTable(
-        {
-            "name": entry.name,
-            "weights": name,
-            "task": entry.task,
-            "data": weights.data,
-            "metric": weights.metric,
-            "parameters": weights.parameters,
-            "megabytes": (WEIGHTS_FOLDER / weights.file).stat().st_size / 1e6,
-            "licence": weights.licence,
-        }
-        for entry in ENTRIES
-        for name, weights in entry.weights.items()
-    )
+    kinds, made = {"text": Tokenizer}, {}
+    for role, (file, sha256) in trained.tokenizers.items():
+        if file not in made:
+            check_file(WEIGHTS_FOLDER / file, sha256)
+            kind = kinds.get(role, SequenceTokenizer)
+            made[file] = kind.load(WEIGHTS_FOLDER / file)
+    return {role: made[file] for role, (file, _) in trained.tokenizers.items()}

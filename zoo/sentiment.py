@@ -1,7 +1,5 @@
 """Sentiment models: factories that return plain functional keras.Models."""
 
-import os
-import pathlib
 import warnings
 
 import keras
@@ -10,7 +8,8 @@ from keras import ops
 from keras_attention import BahdanauAttention
 from zoo import registry
 from zoo.text import START_ID, UNKNOWN_ID
-from zoo.weight_files import check_file, load_file
+from zoo.trained import check_contradictions, load_trained, weights_path
+from zoo.weight_files import load_file
 
 HEAD = "classifier"
 
@@ -191,16 +190,14 @@ def _with_weights(build, entry_name, weights, architecture, activation, name):
     if weights is None or weights not in trained:
         model = build(architecture, activation, name)
         if weights is not None:
-            load_file(model, _path_of(weights, trained))
+            load_file(model, weights_path(weights, trained))
         return model
     known = trained[weights]
     classes = known.architecture["num_classes"]
     body = {**architecture, "num_classes": classes}
-    _check_contradictions(weights, known.architecture, body)
-    path = registry.WEIGHTS_FOLDER / known.file
-    check_file(path, known.sha256)
+    check_contradictions(weights, known.architecture, body)
     model = build(body, activation, name)
-    load_file(model, path)
+    load_trained(model, known)
     if architecture["num_classes"] == classes:
         return model
     warnings.warn(
@@ -210,16 +207,6 @@ def _with_weights(build, entry_name, weights, architecture, activation, name):
         stacklevel=3,
     )
     return with_new_head(model, architecture["num_classes"], activation)
-
-
-def _path_of(weights, trained):
-    """`weights` as a path, or an error that names the trained ones."""
-    if isinstance(weights, str | os.PathLike) and pathlib.Path(weights).suffix:
-        return weights
-    raise ValueError(
-        f"`weights` must be one of {sorted(trained)}, None, or the path of a "
-        f".weights.h5 or .keras file. Received: {weights!r}."
-    )
 
 
 def with_new_head(model, num_classes, classifier_activation="auto"):
@@ -237,17 +224,6 @@ def with_new_head(model, num_classes, classifier_activation="auto"):
     return _head(
         model.inputs[0], context, num_classes, classifier_activation, model.name
     )
-
-
-def _check_contradictions(weights, trained, wanted):
-    """Trained weights fix the architecture; dropout is free, as it has no weights."""
-    for key, value in trained.items():
-        if key != "dropout" and wanted[key] != value:
-            raise ValueError(
-                f"weights='{weights}' were trained with {key}={value}. Received: "
-                f"{key}={wanted[key]}. Leave `{key}` out, or use weights=None and "
-                "train."
-            )
 
 
 def _check_arguments(architecture, activation):

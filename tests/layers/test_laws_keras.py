@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import pathlib
 import threading
 
 import keras
@@ -47,6 +48,31 @@ def test_every_public_layer_is_in_the_table():
         and thing not in BASES
     }
     assert public == {case.layer for case in CASES}
+
+
+# Not of the kind query and values -> context and weights: with tests of their own.
+OF_THEIR_OWN = {
+    "AttentionDecoder": ("test_recurrent.py", "test_recurrent_keras.py"),
+    "LearnedPositionEmbedding": ("test_positional.py",),
+    "RotaryEmbedding": ("test_positional.py",),
+    "SinusoidalPositionEncoding": ("test_positional.py",),
+    "TransformerDecoderBlock": ("test_transformer.py",),
+    "TransformerEncoderBlock": ("test_transformer.py",),
+}
+
+
+def test_every_other_public_layer_has_tests_of_its_own():
+    others = {
+        name
+        for name in keras_attention.__all__
+        if inspect.isclass(thing := getattr(keras_attention, name))
+        and issubclass(thing, keras.layers.Layer)
+        and thing not in (*BASES, *(case.layer for case in CASES))
+    }
+    assert others == set(OF_THEIR_OWN)
+    for name, files in OF_THEIR_OWN.items():
+        for file in files:
+            assert f"{name}(" in (pathlib.Path(__file__).parent / file).read_text()
 
 
 # ---- 7, 8: widths, lengths, building

@@ -1,0 +1,123 @@
+"""The loss and the accuracy of tokens: padding is never counted."""
+
+import keras
+import numpy as np
+import pytest
+
+from training.losses import TokenAccuracy, TokenCrossentropy
+
+B, T, V = 3, 5, 7
+
+
+def batch(seed=0, lengths=(5, 3, 2)):
+    """Labels (B, T), 0 on padding, and logits (B, T, V)."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(1, V, (B, T))
+    for row, length in zip(labels, lengths, strict=True):
+        row[length:] = 0
+    return labels, rng.normal(size=(B, T, V)).astype("float32")
+
+
+def mean_by_hand(labels, logits, smoothing=0.0, weights=None):
+    """The mean over real tokens of the smoothed cross-entropy, token by token."""
+    total = count = 0.0
+    for b, t in np.ndindex(labels.shape):
+        if labels[b, t] == 0:
+            continue
+        p = np.exp(logits[b, t] - logits[b, t].max())
+        p /= p.sum()
+        target = np.full(V, smoothing / V)
+        target[labels[b, t]] += 1 - smoothing
+        weight = 1.0 if weights is None else weights[b, t]
+        total += weight * -(target * np.log(p)).sum()
+        count += weight
+    return total / count
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_it_is_the_mean_over_the_real_tokens(smoothing):
+    labels, logits = batch()
+    loss = TokenCrossentropy(smoothing)(labels, logits)
+    expected = mean_by_hand(labels, logits, smoothing)
+    np.testing.assert_allclose(float(loss), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_more_padding_changes_neither_loss_nor_gradient(smoothing):
+    tf = pytest.importorskip("tensorflow")
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("takes gradients by TensorFlow")
+    labels, logits = batch()
+
+    def measured(pad):
+        wide = tf.constant(np.pad(logits, ((0, 0), (0, pad), (0, 0))))
+        with tf.GradientTape() as tape:
+            tape.watch(wide)
+            loss = TokenCrossentropy(smoothing)(
+                np.pad(labels, ((0, 0), (0, pad))), wide
+            )
+        return float(loss), tape.gradient(loss, wide).numpy()[:, :T]
+
+    (loss, gradient), (padded_loss, padded_gradient) = measured(0), measured(20)
+    assert loss == pytest.approx(padded_loss, rel=1e-6)
+    np.testing.assert_allclose(gradient, padded_gradient, atol=1e-7)
+
+
+def test_sample_weights_and_padding_multiply():
+    labels, logits = batch()
+    weights = np.random.default_rng(1).uniform(0.5, 2, (B, T)).astype("float32")
+    loss = TokenCrossentropy()(labels, logits, weights)
+    expected = mean_by_hand(labels, logits, weights=weights)
+    np.testing.assert_allclose(float(loss), expected, rtol=1e-5)
+    rows = np.array([1.0, 0.0, 3.0], "float32")
+    loss = TokenCrossentropy()(labels, logits, rows)
+    expected = mean_by_hand(labels, logits, weights=np.repeat(rows[:, None], T, 1))
+    np.testing.assert_allclose(float(loss), expected, rtol=1e-5)
+
+
+def test_a_batch_of_padding_alone_has_loss_and_accuracy_0():
+    _, logits = batch()
+    nothing = np.zeros((B, T), int)
+    assert float(TokenCrossentropy(0.1)(nothing, logits)) == 0
+    accuracy = TokenAccuracy()
+    accuracy.update_state(nothing, logits)
+    assert float(accuracy.result()) == 0
+
+
+def test_accuracy_counts_real_tokens_alone():
+    labels, logits = batch()
+    accuracy = TokenAccuracy()
+    accuracy.update_state(labels, logits)
+    real = [
+        logits[b, t].argmax() == labels[b, t]
+        for b, t in np.ndindex(B, T)
+        if labels[b, t]
+    ]
+    assert float(accuracy.result()) == pytest.approx(np.mean(real))
+
+
+def test_in_fit_padding_is_not_counted_whatever_the_width():
+    """Also where no mask reaches the output: the labels alone decide."""
+    labels, logits = batch()
+
+    def evaluated(pad):
+        inputs = keras.Input((None, V))
+        model = keras.Model(inputs, keras.layers.Identity()(inputs))
+        model.compile(loss=TokenCrossentropy(), metrics=[TokenAccuracy()])
+        wide = np.pad(logits, ((0, 0), (0, pad), (0, 0)))
+        return model.evaluate(wide, np.pad(labels, ((0, 0), (0, pad))), verbose=0)
+
+    np.testing.assert_allclose(evaluated(0), evaluated(20), rtol=1e-6)
+    assert evaluated(0)[0] == pytest.approx(mean_by_hand(labels, logits), rel=1e-5)
+
+
+@pytest.mark.parametrize("smoothing", [-0.1, 1.0])
+def test_a_smoothing_outside_0_to_1_is_refused(smoothing):
+    with pytest.raises(ValueError, match="`label_smoothing` must be at least 0"):
+        TokenCrossentropy(smoothing)
+
+
+def test_it_comes_back_from_its_config():
+    loss = TokenCrossentropy(0.2, name="other")
+    again = keras.losses.deserialize(keras.losses.serialize(loss))
+    assert (again.label_smoothing, again.name) == (0.2, "other")

@@ -1,0 +1,384 @@
+"""Runs that train models of two texts, on pairs that the tests make."""
+
+import csv
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+import keras
+import numpy as np
+import pytest
+
+import zoo
+from training import run_folder
+from training.datasets import load_task
+from training.optimization import WarmUp
+from training.scheduled_sampling import ScheduledSampling
+from training.seq2seq import train
+from training.seq2seq_config import MODELS, Seq2SeqConfig
+from training.seq2seq_evaluate import evaluate, evaluate_forced
+
+WORDS = {"red": "rouge", "cat": "chat", "big": "grand", "dog": "chien", "sun": "soleil"}
+QUICK = {
+    "embedding_dim": 16,
+    "batch_tokens": 60,
+    "learning_rate": 0.01,
+    "validation_sentences": 10,
+    "num_beams": 2,
+    "epochs": 2,
+    "tokens": "words",
+    "metric": "exact",
+}
+SIZES = {
+    "bahdanau": {"units": 16, "attention_units": 8},
+    "luong": {"units": 16},
+    "transformer": {"num_heads": 2, "intermediate_dim": 32, "num_layers": 1},
+}
+
+
+def make_pairs(path, rows=300):
+    """Phrases of one to four words -> the same words in French, last word first."""
+    rng = np.random.default_rng(0)
+    lines = []
+    while len(lines) < rows:
+        words = rng.choice(list(WORDS), rng.integers(1, 5))
+        lines.append(
+            f"{' '.join(words)}\t{' '.join(WORDS[word] for word in words[::-1])}\n"
+        )
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory):
+    return make_pairs(tmp_path_factory.mktemp("data") / "pairs.tsv")
+
+
+def config(pairs, out, model="luong", **options):
+    options = {**QUICK, **SIZES[model], **options}
+    if options.get("weights"):  # they decide the sizes
+        for name in ("embedding_dim", "tokens", *SIZES[model]):
+            del options[name]
+    return Seq2SeqConfig(task=str(pairs), model=model, out=str(out), **options)
+
+
+@pytest.fixture(scope="module")
+def runs(pairs, tmp_path_factory):
+    """A finished run of each model: {model: (folder, metrics)}."""
+    folder = tmp_path_factory.mktemp("runs")
+    return {
+        model: (
+            folder / model,
+            train(config(pairs, folder / model, model, epochs=8), progress=False),
+        )
+        for model in MODELS
+    }
+
+
+# ---- what a run leaves
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_run_learns_and_leaves_every_file(runs, model):
+    folder, metrics = runs[model]
+    assert metrics["validation"]["accuracy"] > 0.45  # of tokens; 0.2 is chance
+    assert metrics["validation"]["perplexity"] == pytest.approx(
+        np.exp(metrics["validation"]["loss"])
+    )
+    assert 0 <= metrics["test"]["exact"] <= 1
+    expected = """config.json model.keras model.weights.h5 attention.keras card.md
+    source.tokenizer.json target.tokenizer.json history.csv metrics.json
+    plots/history.png plots/alignment-1.png plots/epoch-001.png plots/epoch-008.png"""
+    for name in expected.split():
+        assert (folder / name).stat().st_size > 0, name
+    assert not list(folder.rglob("tmp.*"))
+    assert not (folder / run_folder.CHECKPOINTS).exists()
+    with open(folder / "history.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["epoch"] for row in rows] == [str(i) for i in range(1, 9)]
+    best = max(float(row["val_exact"]) for row in rows)
+    assert metrics["validation"]["exact"] == pytest.approx(best)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_run_loads_as_a_pipeline(runs, pairs, model):
+    folder, metrics = runs[model]
+    translator = zoo.load(folder)
+    assert translator.name == f"pairs_{model}"
+    assert translator.model.count_params() == metrics["parameters"]
+    test = load_task(str(pairs)).test
+    again = evaluate(translator, test, "exact", num_beams=2)
+    assert again == metrics["test"]
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_attention_model_is_the_models_own(runs, model):
+    folder, _ = runs[model]
+    translator = zoo.load(folder)
+    both = keras.saving.load_model(folder / "attention.keras", safe_mode=True)
+    inputs = [np.array([[5, 6, 7]]), np.array([[1, 5]])]
+    logits, maps = both.predict(inputs, verbose=0)
+    expected = translator.model.predict(inputs, verbose=0)
+    np.testing.assert_allclose(logits, expected, atol=1e-5)
+    name = {"transformer": "decoder_1/cross_attention"}.get(model, "decoder/attention")
+    assert maps[name].shape[-2:] == (2, 3)
+    np.testing.assert_allclose(maps[name].sum(axis=-1), 1, atol=1e-5)
+
+
+def test_the_weights_file_fits_the_factory(runs):
+    folder, _ = runs["transformer"]
+    translator = zoo.load(folder)
+    model = zoo.seq2seq_transformer(
+        weights=str(folder / "model.weights.h5"),
+        source_vocabulary_size=translator.source_tokenizer.vocabulary_size,
+        target_vocabulary_size=translator.target_tokenizer.vocabulary_size,
+        embedding_dim=16,
+        **SIZES["transformer"],
+    )
+    inputs = [np.array([[5, 6, 7]]), np.array([[1, 5]])]
+    np.testing.assert_array_equal(
+        model.predict(inputs, verbose=0), translator.model.predict(inputs, verbose=0)
+    )
+
+
+def test_the_card_names_command_metric_and_versions(runs):
+    folder, metrics = runs["luong"]
+    card = (folder / "card.md").read_text(encoding="utf-8")
+    assert f"{metrics['test']['exact']:.2%}" in card
+    assert "python -m training seq2seq --task" in card
+    assert f"keras {keras.__version__}" in card
+
+
+# ---- killed, resumed, stopped
+
+
+def test_a_run_killed_in_its_second_epoch_ends_like_one_left_alone(
+    pairs, runs, tmp_path
+):
+    folder = tmp_path / "killed"
+    options = {**QUICK, **SIZES["luong"], "epochs": 8}
+    words = [sys.executable, "-m", "training", "seq2seq", "--model", "luong"]
+    words += ["--task", str(pairs), "--out", str(folder)]
+    for name, value in options.items():
+        words += ["--" + name.replace("_", "-"), str(value)]
+    root = pathlib.Path(__file__).parents[1]
+    slow = tmp_path / "sitecustomize.py"  # the second epoch takes its time
+    slow.write_text(
+        "import training.seq2seq as s, time\n"
+        "whole = s.Seq2SeqRun.data\n"
+        "def data(self, epoch):\n"
+        "    time.sleep(60 if self.history else 0)\n"
+        "    return whole(self, epoch)\n"
+        "s.Seq2SeqRun.data = data\n"
+    )
+    process = subprocess.Popen(
+        words,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    history = folder / "history.csv"
+    deadline = time.monotonic() + 300
+    while not history.exists() and time.monotonic() < deadline:
+        assert process.poll() is None, "it ended by itself"
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert len(history.read_text().splitlines()) == 2, "killed in the second epoch"
+    assert not (folder / "metrics.json").exists()
+    with pytest.raises(FileNotFoundError, match="finished training run"):
+        zoo.load(folder)
+    resumed = train(config(pairs, folder, epochs=8, resume=True), progress=False)
+    alone_folder, alone = runs["luong"]
+    assert resumed["validation"] == alone["validation"]
+    assert resumed["best_epoch"] == alone["best_epoch"]
+    for one, other in zip(
+        zoo.load(folder).model.get_weights(),
+        zoo.load(alone_folder).model.get_weights(),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_a_finished_run_is_not_trained_again(pairs, runs):
+    folder, metrics = runs["luong"]
+    again = train(config(pairs, folder, epochs=8, resume=True), progress=False)
+    assert again == json.loads((folder / "metrics.json").read_text())
+    assert again["validation"] == metrics["validation"]
+
+
+def test_it_stops_when_nothing_gets_better(pairs, tmp_path):
+    plan = config(pairs, tmp_path / "run", epochs=9, learning_rate=0.0, patience=2)
+    metrics = train(plan, progress=False)
+    assert (metrics["epochs"], metrics["best_epoch"]) == (3, 1)
+
+
+def test_going_on_from_a_run_keeps_its_tokenizers(pairs, runs, tmp_path):
+    folder, metrics = runs["transformer"]
+    plan = config(
+        pairs,
+        tmp_path / "run",
+        "transformer",
+        weights=str(folder),
+        epochs=1,
+        learning_rate=0.0,
+        average=0.0,
+    )
+    went_on = train(plan, progress=False)
+    assert went_on["validation"]["loss"] == pytest.approx(
+        metrics["validation"]["loss"], rel=1e-5
+    )
+    one, other = zoo.load(folder), zoo.load(tmp_path / "run")
+    text = "red dog"
+    assert one.source_tokenizer.encode(text) == other.source_tokenizer.encode(text)
+
+
+# ---- what is learned
+
+
+def test_the_loss_on_random_targets_is_not_under_that_of_a_guess(tmp_path):
+    """A decoder that saw the token it is to write would come far below."""
+    rng = np.random.default_rng(0)
+    letters = list("abcdefgh")
+    lines = [
+        "\t".join(" ".join(rng.choice(letters, 6)) for _ in range(2)) + "\n"
+        for _ in range(400)
+    ]
+    data = tmp_path / "random.tsv"
+    data.write_text("".join(lines))
+    for model in ("bahdanau", "transformer"):
+        out = tmp_path / model
+        metrics = train(config(data, out, model, epochs=4), progress=False)
+        # six letters of eight, then an end that is always there: its loss is near 0
+        assert metrics["validation"]["loss"] > 0.98 * 6 * np.log(8) / 7
+
+
+def test_forced_measures_do_not_depend_on_padding_or_batch(runs, pairs):
+    translator = zoo.load(runs["transformer"][0])
+    part = load_task(str(pairs)).test
+    ids = [
+        [tokenizer.encode(text) for text in texts]
+        for tokenizer, texts in (
+            (translator.source_tokenizer, part.sources),
+            (translator.target_tokenizer, part.targets),
+        )
+    ]
+    together = evaluate_forced(translator.model, *ids)
+    total = count = 0.0
+    for source, target in zip(*ids, strict=True):
+        logits = translator.model.predict(
+            [np.array([source]), np.array([[1, *target]])], verbose=0
+        )[0].astype("float64")
+        chances = np.exp(logits - logits.max(-1, keepdims=True))
+        chances /= chances.sum(-1, keepdims=True)
+        for step, label in enumerate([*target, 3]):
+            total -= np.log(chances[step, label])
+            count += 1
+    assert together["loss"] == pytest.approx(total / count, rel=1e-4)
+
+
+def test_scheduled_sampling_feeds_guesses_but_never_in_the_place_of_start_or_pad():
+    inner = zoo.seq2seq_luong(
+        source_vocabulary_size=11, target_vocabulary_size=13, units=5, embedding_dim=4
+    )
+    model = ScheduledSampling(inner)
+    sources = np.array([[5, 6, 7], [8, 9, 0]])
+    targets = np.array([[1, 5, 6, 7], [1, 8, 0, 0]])
+    guesses = np.array(model.guesses(sources, targets))
+    written = inner.predict([sources, targets], verbose=0).argmax(-1)
+    np.testing.assert_array_equal(guesses[:, 1:], written[:, :-1])
+    np.testing.assert_array_equal(guesses[:, 0], [1, 1])
+    np.testing.assert_array_equal(model.mix(targets, guesses), targets)
+    model.share.assign(1.0)
+    mixed = np.array(model.mix(targets, guesses))
+    np.testing.assert_array_equal(mixed, np.where(targets == 0, 0, guesses))
+
+
+def test_scheduled_sampling_changes_what_is_learned(pairs, runs, tmp_path):
+    plan = config(pairs, tmp_path / "run", epochs=8, scheduled_sampling=0.5)
+    metrics = train(plan, progress=False)
+    assert metrics["validation"]["loss"] != runs["luong"][1]["validation"]["loss"]
+    assert metrics["validation"]["accuracy"] > 0.5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"embedding_dim": 12},
+        {"num_layers": 2},
+        {"units": 12},
+        {"cell": "lstm"},
+        {"score": "dot"},
+        {"local": "monotonic", "window": 2},
+        {"no_input_feeding": True},
+        {"batch_tokens": 40},
+        {"learning_rate": 0.005},
+        {"schedule": "constant"},
+        {"schedule": "inverse_sqrt"},
+        {"warm_up": 0.5},
+        {"clip_norm": 0.01},
+        {"dropout": 0.5},
+        {"label_smoothing": 0.3},
+        {"average": 0.0},
+        {"tokens": "characters"},
+        {"seed": 5},
+    ],
+    ids=lambda option: "-".join(map(str, next(iter(option.items())))),
+)
+def test_no_option_does_nothing(base, pairs, tmp_path, option):
+    metrics = train(config(pairs, tmp_path / "run", **option), progress=False)
+    assert metrics["validation"]["loss"] != base["validation"]["loss"]
+
+
+@pytest.fixture(scope="module")
+def base(pairs, tmp_path_factory):
+    """What the run without any of those options reaches."""
+    return train(config(pairs, tmp_path_factory.mktemp("base") / "run"), progress=False)
+
+
+# ---- the schedule
+
+
+def test_the_rate_rises_to_its_peak_and_falls_by_the_square_root():
+    """Vaswani et al. (2017), equation 3: d^-0.5 min(n^-0.5, n w^-1.5)."""
+    width, first = 512, 40
+    rate = WarmUp((width * first) ** -0.5, first, 0.5)
+    for step in (1, 10, 40, 41, 1000):
+        expected = width**-0.5 * min(step**-0.5, step * first**-1.5)
+        assert float(rate(step)) == pytest.approx(expected, rel=1e-5)
+
+
+# ---- options that cannot be
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"model": "rnn"}, "`model` must be one of bahdanau, luong, transformer"),
+        ({"units": 8, "model": "transformer"}, "`units` has no effect with a trans"),
+        ({"num_heads": 2}, "`num_heads` has no effect with the model luong"),
+        ({"attention_units": 2}, "`attention_units` has no effect"),
+        ({"tokens": "words"}, "`tokens` has no effect with the task reverse"),
+        ({"schedule": "linear"}, "`schedule` must be one of cosine"),
+        ({"vocabulary_size": 99}, "`vocabulary_size` has no effect"),
+        ({"epochs": 0}, "`epochs` must be at least 1"),
+        ({"weights": "x", "units": 8}, "`units` has no effect with `weights`"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options, message):
+    options = {"task": "reverse", "model": "luong", "out": "x", **options}
+    with pytest.raises(ValueError, match=message):
+        Seq2SeqConfig(**options)
+
+
+def test_data_that_is_not_there_is_named(tmp_path):
+    plan = Seq2SeqConfig(task="en-fr", model="luong", out=str(tmp_path / "x"))
+    with pytest.raises(FileNotFoundError, match="manythings"):
+        train(plan, progress=False)
+    assert not (tmp_path / "x").exists()

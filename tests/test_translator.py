@@ -1,0 +1,370 @@
+"""Text in, text and alignments out: the pipeline of the models of two texts."""
+
+import threading
+
+import keras
+import numpy as np
+import pytest
+
+import zoo
+from keras_attention import attention_submodel
+from zoo.tokens import END_ID, START_ID, UNKNOWN_ID, SequenceTokenizer
+from zoo.translator import Translator
+
+ENGLISH = ["the cat sat", "a dog ran home", "the sun is warm", "it rains", "go"]
+FRENCH = ["le chat dort", "un chien court", "le soleil brille", "il pleut", "va"]
+SIZES = {"embedding_dim": 12, "dropout": 0.3}
+MAKE = {
+    "bahdanau": lambda **sizes: zoo.seq2seq_bahdanau(
+        units=7, attention_units=5, **SIZES, **sizes
+    ),
+    "luong": lambda **sizes: zoo.seq2seq_luong(units=7, cell="lstm", **SIZES, **sizes),
+    "luong without feeding": lambda **sizes: zoo.seq2seq_luong(
+        units=7, num_layers=2, input_feeding=False, **SIZES, **sizes
+    ),
+    "local": lambda **sizes: zoo.seq2seq_luong(
+        units=7, local="monotonic", window=2, **SIZES, **sizes
+    ),
+    "transformer": lambda **sizes: zoo.seq2seq_transformer(
+        num_heads=2, num_layers=2, intermediate_dim=20, **SIZES, **sizes
+    ),
+}
+TEXTS = ["the cat", "a", "the sun is home it rains", "go home", "it", "warm dog sat a"]
+
+
+def make_translator(kind, seed=0, tokens="words"):
+    """A pipeline with random weights, larger than usual so that its words differ."""
+    keras.utils.set_random_seed(seed)
+    source = SequenceTokenizer.train(ENGLISH, tokens)
+    target = SequenceTokenizer.train(FRENCH, tokens)
+    model = MAKE[kind](
+        source_vocabulary_size=source.vocabulary_size,
+        target_vocabulary_size=target.vocabulary_size,
+    )
+    rng = np.random.default_rng(seed)
+    for weight in model.trainable_variables:
+        if len(weight.shape) > 1:
+            weight.assign(rng.normal(0, 0.6, weight.shape))
+    return Translator(model, source, target, maxlen=16)
+
+
+@pytest.fixture(scope="module")
+def translators():
+    return {kind: make_translator(kind) for kind in MAKE}
+
+
+def replayed(translator, both, translation):
+    """Its log-probability and attention by teacher forcing, alone and unpadded.
+
+    `both` is the attention sub-model of the translator's model.
+    """
+    source = translator.source_tokenizer.encode(translation.source)
+    ids = translator.target_tokenizer.encode(translation.text)
+    assert translator.target_tokenizer.pieces(ids) == translation.target_tokens
+    labels = [*ids, END_ID] if translation.finished else ids
+    inputs = [START_ID, *ids][: len(labels)]
+    logits, maps = both([np.array([source]), np.array([inputs])], training=False)
+    maps = {name: keras.ops.convert_to_numpy(map_) for name, map_ in maps.items()}
+    logits = keras.ops.convert_to_numpy(logits)[0].astype("float64")
+    logs = (
+        logits - np.log(np.exp(logits - logits.max(-1, keepdims=True)).sum(-1))[:, None]
+    )
+    logs -= logits.max(-1, keepdims=True)
+    cross = [name for name in maps if "cross_attention" in name]
+    name = max(cross) if cross else "decoder/attention"
+    weights = maps[name][0]
+    if weights.ndim == 3:
+        weights = weights.mean(axis=0)
+    total = sum(logs[step, label] for step, label in enumerate(labels))
+    return total, weights[: len(ids)]
+
+
+# ---- a result is the model's own
+
+
+@pytest.mark.parametrize("num_beams", [1, 4])
+@pytest.mark.parametrize("kind", MAKE)
+def test_replaying_a_result_gives_its_score_and_its_attention(
+    translators, kind, num_beams
+):
+    translator = translators[kind]
+    found = translator.translate(TEXTS, num_beams=num_beams, num_return=num_beams)
+    found = found if num_beams > 1 else [[one] for one in found]
+    both = attention_submodel(translator.model)
+    for row in found:
+        for translation in row:
+            total, weights = replayed(translator, both, translation)
+            assert translation.log_probability == pytest.approx(total, abs=1e-3)
+            length = len(translation.target_tokens) + translation.finished
+            assert translation.score == pytest.approx(total / length, abs=1e-4)
+            np.testing.assert_allclose(translation.alignment, weights, atol=1e-5)
+            shape = len(translation.target_tokens), len(translation.source_tokens)
+            assert translation.alignment.shape == shape
+
+
+@pytest.mark.parametrize("kind", ["luong", "transformer"])
+def test_a_text_gets_the_same_alone_and_among_others(translators, kind):
+    translator = translators[kind]
+    together = translator.translate(TEXTS, num_beams=3)
+    for text, one in zip(TEXTS, together, strict=True):
+        (alone,) = translator.translate([text], num_beams=3)
+        assert (alone.text, alone.source) == (one.text, text)
+        assert alone.score == pytest.approx(one.score, abs=1e-5)
+        np.testing.assert_allclose(alone.alignment, one.alignment, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["bahdanau", "transformer"])
+def test_beams_are_sorted_differ_and_the_best_does_not_depend_on_their_number(
+    translators, kind
+):
+    translator = translators[kind]
+    several = translator.translate(TEXTS, num_beams=4, num_return=3)
+    best = translator.translate(TEXTS, num_beams=4)
+    for row, one in zip(several, best, strict=True):
+        ranks = [(t.finished, t.score) for t in row]  # what was cut comes last
+        assert ranks == sorted(ranks, reverse=True)
+        assert len({tuple(t.target_tokens) for t in row}) == 3
+        assert row[0].text == one.text
+
+
+def test_weights_that_change_later_count(translators):
+    translator = make_translator("luong", seed=1)
+    before = translator.translate(["the cat"], num_beams=2)[0]
+    translator.model.set_weights(make_translator("luong", seed=2).model.get_weights())
+    after = translator.translate(["the cat"], num_beams=2)[0]
+    fresh = make_translator("luong", seed=2).translate(["the cat"], num_beams=2)[0]
+    assert after.score == pytest.approx(fresh.score, abs=1e-5)
+    assert after.score != pytest.approx(before.score, abs=1e-5)
+
+
+# ---- nothing of a call is kept
+
+
+@pytest.mark.parametrize("kind", ["bahdanau", "transformer"])
+def test_one_text_then_another_then_the_first_again(translators, kind):
+    translator = translators[kind]
+    first = translator.translate(TEXTS[:2], num_beams=2)
+    translator.translate(TEXTS[2:], num_beams=2)
+    again = translator.translate(TEXTS[:2], num_beams=2)
+    for one, other in zip(first, again, strict=True):
+        assert one.text == other.text
+        np.testing.assert_array_equal(one.alignment, other.alignment)
+
+
+def test_two_threads_may_use_one(translators):
+    translator = translators["bahdanau"]
+    expected = [translator.translate([text], num_beams=2)[0] for text in TEXTS]
+    results = {}
+
+    def work(number):
+        for place, text in enumerate(TEXTS):
+            results[number, place] = translator.translate([text], num_beams=2)[0]
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for (_, place), translation in results.items():
+        assert translation.text == expected[place].text
+        assert translation.score == expected[place].score
+    assert len(results) == 2 * len(TEXTS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["luong", "transformer"])
+def test_many_lengths_make_few_traces(kind):
+    if keras.backend.backend() != "tensorflow":
+        pytest.skip("counts the traces of TensorFlow")
+    translator = make_translator(kind)
+    translator.maxlen = 64
+    rng = np.random.default_rng(0)
+    words = " ".join(ENGLISH).split()
+    for _ in range(60):
+        text = " ".join(rng.choice(words, rng.integers(1, 31)))
+        translator.translate([text], num_beams=2)
+    decoders = translator._decoders.values()
+    traces = sum(d._run.experimental_get_tracing_count() for d in decoders)
+    assert traces == len(decoders) <= 4
+
+
+# ---- texts of all kinds
+
+
+@pytest.mark.parametrize("num_beams", [1, 3])
+def test_empty_texts_give_empty_texts_in_their_places(translators, num_beams):
+    translator = translators["transformer"]
+    texts = ["the cat", "", "go", "   ", "\n\u00a0"]
+    found = translator.translate(texts, num_beams=num_beams)
+    assert [t.source for t in found] == texts
+    for place in (1, 3, 4):
+        assert (found[place].text, found[place].target_tokens) == ("", [])
+        assert found[place].alignment.size == 0
+        assert found[place].to_pharaoh() == ""
+    (alone,) = translator.translate(["go"], num_beams=num_beams)
+    assert found[2].text == alone.text
+    assert translator.translate([""], num_beams=num_beams)[0].text == ""
+    assert translator.translate([], num_beams=num_beams) == []
+    both = translator.translate(["", "go"], num_beams=3, num_return=2)
+    assert [len(row) for row in both] == [2, 2]
+    with pytest.raises(ValueError, match="at least one token on either side"):
+        found[1].plot()
+
+
+@pytest.mark.parametrize("tokens", ["words", "characters", "bpe"])
+def test_words_that_were_never_seen_do_not_stop_it(tokens):
+    translator = make_translator("luong", tokens=tokens)
+    translator.maxlen = 64
+    texts = [
+        "the xyzzy cat",
+        "désolé xyzzy !",
+        "日本 🙂",
+        "<unk> [UNK] <pad> </s>",
+        "  a  b ",
+    ]
+    for text, found in zip(texts, translator.translate(texts), strict=True):
+        assert found.source == text
+        joined = "".join(found.source_tokens)
+        assert joined.replace(" ", "") == text.replace(" ", "")
+        ids = translator.source_tokenizer.encode(text)
+        assert not set(ids) & {0, START_ID, END_ID}
+
+
+def test_unknown_words_are_copied_where_asked():
+    """A model that writes nothing but unknown words, and looks where it looks."""
+    translator = make_translator("bahdanau")
+    embedding = translator.model.get_layer("target_embedding")
+    table = np.zeros(embedding.embeddings.shape, "float32")
+    embedding.embeddings.assign(table)
+    found = translator.translate(["the xyzzy ran"], num_beams=1, max_length=3)[0]
+    assert found.target_tokens == ["[UNKNOWN]"] * 3  # of equal logits, the lowest id
+    assert found.text == "[UNKNOWN] [UNKNOWN] [UNKNOWN]"
+    copied = translator.translate(
+        ["the xyzzy ran"], num_beams=1, max_length=3, copy_unknown=True
+    )[0]
+    places = found.alignment.argmax(axis=1)
+    expected = [["the", "xyzzy", "ran"][place] for place in places]
+    assert copied.text == " ".join(expected)
+    assert copied.target_tokens == found.target_tokens
+
+
+def test_a_source_over_the_limit_is_cut_and_says_so(translators):
+    translator = translators["luong"]
+    (found,) = translator.translate(["cat " * 20], num_beams=1)
+    assert found.tokens_cut == 4
+    assert len(found.source_tokens) == found.alignment.shape[1] == 16
+
+
+def test_what_is_no_list_of_texts_is_refused(translators):
+    with pytest.raises(TypeError, match="Put it into a list"):
+        translators["luong"].translate("the cat")
+    with pytest.raises(TypeError, match="item 1"):
+        translators["luong"].translate(["the cat", None])
+    with pytest.raises(ValueError, match="num_beams"):
+        translators["luong"].translate(["the cat"], num_beams=0)
+
+
+def test_no_control_token_is_ever_written(translators):
+    for kind in ("luong", "transformer"):
+        found = translators[kind].sample(TEXTS * 4, seed=0, num_return=3)
+        pieces = {p for row in found for t in row for p in t.target_tokens}
+        assert not pieces & {"[PAD]", "[START]", "[END]"}
+
+
+# ---- samples, bounds, files
+
+
+def test_samples_follow_the_seed(translators):
+    translator = translators["transformer"]
+    once, again = (translator.sample(TEXTS, seed=3, num_return=2) for _ in range(2))
+    other = translator.sample(TEXTS, seed=4, num_return=2)
+
+    def texts(rows):
+        return [[t.text for t in row] for row in rows]
+
+    assert texts(once) == texts(again)
+    assert texts(once) != texts(other)
+
+
+def test_bounds_of_length_hold(translators):
+    for kind in ("luong", "transformer"):
+        found = translators[kind].translate(TEXTS, min_length=3, max_length=4)
+        for translation in found:
+            length = len(translation.target_tokens) + translation.finished
+            assert 3 <= length <= 4
+
+
+@pytest.mark.parametrize("kind", MAKE)
+def test_a_saved_pipeline_loads_and_writes_the_same(translators, kind, tmp_path):
+    translator = translators[kind]
+    translator.save(tmp_path / "saved")
+    loaded = zoo.load(tmp_path / "saved")
+    for one, other in zip(
+        translator.translate(TEXTS), loaded.translate(TEXTS), strict=True
+    ):
+        assert one.text == other.text
+        np.testing.assert_allclose(one.alignment, other.alignment, atol=1e-6)
+    (tmp_path / "saved" / "target.tokenizer.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"no target\.tokenizer\.json"):
+        zoo.load(tmp_path / "saved")
+
+
+def test_the_alignment_as_pharaoh_text_and_as_a_picture(translators, tmp_path):
+    (found,) = translators["luong"].translate(["the sun is warm"], min_length=3)
+    pairs = [tuple(map(int, pair.split("-"))) for pair in found.to_pharaoh().split()]
+    assert [target for _, target in pairs] == list(range(len(found.target_tokens)))
+    assert [s for s, _ in pairs] == found.alignment.argmax(axis=1).tolist()
+    figure = found.plot(tmp_path / "map.png")
+    labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert labels == ["the", "sun", "is", "warm"]
+    assert (tmp_path / "map.png").stat().st_size > 0
+    assert found.to_dict()["alignment"] == found.alignment.tolist()
+
+
+# ---- the encoder's states
+
+
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_the_bridge_takes_both_directions_last_states(cell):
+    model = zoo.seq2seq_luong(
+        source_vocabulary_size=11,
+        target_vocabulary_size=13,
+        units=5,
+        embedding_dim=4,
+        cell=cell,
+    )
+    states = {"gru": 1, "lstm": 2}[cell]
+    bridges = [model.get_layer(f"bridge_{n + 1}") for n in range(states)]
+    inputs = keras.Model(model.inputs[0], [bridge.input for bridge in bridges])
+    encoder = model.get_layer("encoder_1")
+    ids = np.array([[5, 6, 7, 0]])
+
+    def joined():
+        found = inputs.predict(ids, verbose=0)
+        return np.stack(found if states > 1 else [found])  # (states, 1, 2 x units)
+
+    before = joined()
+    assert before.shape == (states, 1, 10)
+    for direction, half in (("backward_layer", 1), ("forward_layer", 0)):
+        layer = getattr(encoder, direction)
+        kept = layer.get_weights()
+        layer.set_weights([np.zeros_like(weight) for weight in kept])
+        silent = joined().reshape(states, 2, 5)
+        assert (silent[:, half] == 0).all()
+        assert (silent[:, 1 - half] == before.reshape(states, 2, 5)[:, 1 - half]).all()
+        assert (silent[:, 1 - half] != 0).all()
+        layer.set_weights(kept)
+
+
+def test_an_unknown_model_is_refused_by_name():
+    inputs = [keras.Input((None,), dtype="int32") for _ in range(2)]
+    x = keras.layers.Embedding(9, 4)(inputs[1])
+    model = keras.Model(inputs, keras.layers.Dense(9)(x), name="plain")
+    tokenizer = SequenceTokenizer.train(ENGLISH, "words")
+    translator = Translator(model, tokenizer, tokenizer)
+    with pytest.raises(ValueError, match="'plain' cannot be decoded"):
+        translator.translate(["the cat"])
+
+
+def test_unknown_id_is_what_the_tokenizer_gives():
+    assert SequenceTokenizer.train(ENGLISH, "words").encode("zzz") == [UNKNOWN_ID]

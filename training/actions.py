@@ -1,0 +1,267 @@
+"""What the commands of the command line do: each a thin shell over a function.
+
+Nothing heavy is imported before it is needed.
+"""
+
+import dataclasses
+import json
+import pathlib
+import sys
+
+from training import config as configs
+from training.options import from_options
+from training.seq2seq_config import Seq2SeqConfig
+
+
+def run_list(options):
+    """Prints the table of models."""
+    import zoo
+
+    models = zoo.list_models()
+    if options.json:
+        _print_json(list(models))
+    else:
+        _console().print(models.to_rich())
+
+
+def run_predict(options):
+    """Prints a label and its probability for each text."""
+    texts = read_texts(options)
+    import zoo
+
+    clf = _loaded(zoo.load(options.model), zoo.SentimentClassifier, options.model)
+    for prediction in clf.predict(texts, batch_size=options.batch_size):
+        if options.json:
+            _print_json(dataclasses.asdict(prediction))
+        else:
+            cut = prediction.words_cut
+            note = f"\t(first {cut:,} words not read)" if cut else ""
+            print(f"{prediction.label}\t{prediction.score:.3f}{note}")
+
+
+def run_translate(options):
+    """Prints what a model of two texts writes for each text."""
+    texts = read_texts(options)
+    if options.png and len(texts) != 1:
+        raise ValueError(f"--png takes one text. Received: {len(texts)} texts.")
+    import zoo
+
+    translator = _loaded(zoo.load(options.model), zoo.Translator, options.model)
+    found = translator.translate(
+        texts,
+        num_beams=options.num_beams,
+        num_return=options.num_return,
+        copy_unknown=options.copy_unknown,
+        batch_size=options.batch_size,
+    )
+    for row in found:
+        for translation in row if options.num_return > 1 else [row]:
+            if options.json:
+                _print_json(translation.to_dict())
+                continue
+            score = f"\t{translation.score:.3f}" if options.num_return > 1 else ""
+            pairs = f"\t{translation.to_pharaoh()}" if options.alignment else ""
+            print(f"{translation.text}{score}{pairs}")
+    if options.png:
+        first = found[0][0] if options.num_return > 1 else found[0]
+        first.plot(options.png)
+
+
+def run_explain(options):
+    """Shows each text with its words shaded by the attention on them."""
+    texts = read_texts(options)
+    if (options.png or options.html) and len(texts) != 1:
+        raise ValueError(
+            f"--png and --html take one text. Received: {len(texts)} texts."
+        )
+    import zoo
+
+    clf = _loaded(zoo.load(options.model), zoo.SentimentClassifier, options.model)
+    for text in texts:
+        explanation = clf.explain(text)
+        if options.json:
+            _print_json(explanation.to_dict())
+        else:
+            show(explanation, options.top)
+        if options.png:
+            explanation.plot(options.png)
+        if options.html:
+            explanation.to_html(options.html)
+
+
+def run_train(options):
+    """Trains one model; prints where the run is and what it reached."""
+    config = from_options(configs.SentimentConfig, options)
+    from training.sentiment import train
+
+    metrics = train(config)
+    if options.json:
+        _print_json({"out": config.out, **metrics})
+        return
+    for part in ("validation", "test"):
+        if metrics[part]:
+            print(f"{part} accuracy: {metrics[part]['accuracy']:.2%}")
+    print(f"The run is in {config.out}. Use it: zoo.load({config.out!r})")
+
+
+def run_train_seq2seq(options):
+    """Trains one model of two texts; prints where the run is and what it reached."""
+    config = from_options(Seq2SeqConfig, options)
+    from training.seq2seq import train
+    from training.seq2seq_cards import NAMES, shown
+
+    metrics = train(config)
+    if options.json:
+        _print_json({"out": config.out, **metrics})
+        return
+    for part in ("validation", "test"):
+        for name, value in metrics[part].items():
+            if name in NAMES:
+                print(f"{part} {NAMES[name]}: {shown(name, value)}")
+    print(f"The run is in {config.out}. Use it: zoo.load({config.out!r})")
+
+
+def run_evaluate(options):
+    """Prints how good a model is on the test part of a source, or on a file."""
+    import zoo
+
+    pipeline = zoo.load(options.model)
+    if isinstance(pipeline, zoo.Translator):
+        _evaluate_translator(pipeline, options)
+    else:
+        _evaluate_classifier(pipeline, options)
+
+
+def _evaluate_classifier(clf, options):
+    """Accuracy and cross-entropy on labelled texts."""
+    from training.evaluate import evaluate_source
+
+    if options.task is not None:
+        raise ValueError(
+            f"--task is for models of two texts. Received: --task {options.task} with "
+            f"{clf.name}. Give --data."
+        )
+    measured = evaluate_source(
+        clf,
+        options.data,
+        options.text_column,
+        options.label_column,
+        data_dir=options.data_dir,
+    )
+    if options.json:
+        _print_json(measured)
+        return
+    print(f"accuracy: {measured['accuracy']:.2%} on {measured['texts']:,} texts")
+    print(f"cross-entropy: {measured['loss']:.4f} nats")
+    for name, of_class in measured["classes"].items():
+        print(
+            f"{name}: precision {of_class['precision']:.2%}, recall "
+            f"{of_class['recall']:.2%}, {of_class['texts']:,} texts"
+        )
+
+
+def _evaluate_translator(translator, options):
+    """The metric of a task on its test part."""
+    if options.task is None:
+        raise ValueError(
+            f"{translator.name} is a model of two texts: say on what to measure it by "
+            "--task reverse, dates, g2p, en-fr or a file of pairs."
+        )
+    from training.datasets import TASKS, load_pairs, load_task
+    from training.seq2seq_cards import NAMES, shown
+    from training.seq2seq_config import TASKS as OWN
+    from training.seq2seq_evaluate import evaluate
+
+    if options.task in TASKS:
+        data = None if options.data == "tfds" else options.data
+        pairs, metric = load_task(options.task, data).test, OWN[options.task].metric
+    else:
+        pairs, metric = load_pairs(options.task), options.metric or "bleu"
+    measured = evaluate(translator, pairs, metric, options.num_beams)
+    if options.json:
+        _print_json(measured)
+        return
+    for name, value in measured.items():
+        if name in NAMES:
+            print(f"{NAMES[name]}: {shown(name, value)}")
+    print(f"{measured['sources']:,} sources, {measured['num_beams']} beams")
+    if "signature" in measured:
+        print(f"signature: {measured['signature']}")
+
+
+def run_compare(options):
+    """Trains with and without attention; prints the table."""
+    config = from_options(configs.SentimentConfig, options, name=configs.MODELS[0])
+    from training.compare import compare, table
+
+    rows = compare(config, options.seeds)
+    if options.json:
+        _print_json(rows)
+    else:
+        print(table(rows), end="")
+
+
+def run_demo(options):
+    """Runs the demonstration."""
+    from training.demo import demo
+
+    demo(options.out, show)
+
+
+# ---- reading and printing
+
+
+def read_texts(options):
+    """The texts of the line, of a file, or of standard input: one a line."""
+    if options.texts and options.file:
+        raise ValueError("Give texts or --file, not both.")
+    if options.texts:
+        return options.texts
+    from training.datasets.text_files import read_text, split_lines
+
+    if options.file:
+        return split_lines(read_text(pathlib.Path(options.file)))
+    if sys.stdin.isatty():
+        print("Type a text a line; end with Ctrl-D.", file=sys.stderr)
+    try:
+        raw = getattr(sys.stdin, "buffer", None)  # strict, whatever the locale
+        text = raw.read().decode("utf-8-sig") if raw else sys.stdin.read()
+        return split_lines(text)
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"Standard input is not UTF-8 text ({error.reason}, byte {error.start}). "
+            "Convert it first, for example with iconv."
+        ) from None
+
+
+def show(explanation, top=5):
+    """Prints one explanation to the terminal."""
+    console = _console()
+    colour = "green" if explanation.label == "positive" else "red"
+    colour = colour if explanation.label in ("positive", "negative") else "cyan"
+    style = f"bold {colour}"
+    console.print(explanation.summary, style=style, highlight=False, markup=False)
+    console.print(explanation.to_terminal())
+    words = ", ".join(f"{word} {weight:.3f}" for word, weight in explanation.top(top))
+    console.print(f"looked most at: {words or 'nothing'}\n", style="dim", markup=False)
+
+
+def _console():
+    from rich.console import Console
+
+    return Console()
+
+
+def _print_json(value):
+    print(json.dumps(value, ensure_ascii=False))
+
+
+def _loaded(pipeline, kind, name):
+    """A pipeline of the kind that a command needs, or an error that says which."""
+    if isinstance(pipeline, kind):
+        return pipeline
+    other = "translate" if kind.__name__ == "SentimentClassifier" else "explain"
+    raise ValueError(
+        f"This command takes a {kind.__name__}. Received: '{name}', a "
+        f"{type(pipeline).__name__}. Use the command {other}, or another --model."
+    )

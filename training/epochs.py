@@ -1,0 +1,113 @@
+"""EpochRun: epochs of training with validation, checkpoints, and the best one kept."""
+
+import sys
+import time
+
+import numpy as np
+
+from training import run_folder
+from training.optimization import fit_epoch, reseed
+from zoo.files import read_json
+
+
+class EpochRun:
+    """A training run, an epoch at a time (abstract).
+
+    What is measured, and kept, after each epoch is the moving average of the weights,
+    if the optimizer keeps one. A subclass compiles the model and gives `epochs`,
+    `data`, `validate` and `rank`.
+
+    Args:
+        folder: The run's folder.
+        model: The `keras.Model` to train.
+        seed: Integer, of dropout and whatever else the model draws.
+        progress: Whether to show a bar for each epoch, on standard error.
+        patience: Number of epochs without a better one to stop after, or None.
+    """
+
+    epochs = None
+
+    def __init__(self, folder, model, seed, progress=True, patience=None):
+        self.folder, self.model, self.seed = folder, model, seed
+        self.progress, self.patience = progress, patience
+        self.checkpoints = run_folder.Checkpoints(folder)
+        self.history = []
+        self.best_weights = None
+
+    # ---- what a run decides
+
+    def data(self, epoch):
+        """A tf.data.Dataset of one epoch (from 0), by its number and the seed alone."""
+        raise NotImplementedError(f"{type(self).__name__} must override `data`.")
+
+    def validate(self, title):
+        """Measures the model: numbers by name, {} without a validation part."""
+        raise NotImplementedError(f"{type(self).__name__} must override `validate`.")
+
+    def rank(self, row):
+        """Numbers of a row of the history by which the least is the best."""
+        raise NotImplementedError(f"{type(self).__name__} must override `rank`.")
+
+    # ---- the epochs
+
+    def say(self, line):
+        """Progress goes to standard error: standard output is for results."""
+        if self.progress:
+            print(line, file=sys.stderr)
+
+    def go_on_from(self, checkpoint):
+        """Takes up the state after the last finished epoch."""
+        self.model.optimizer.build(self.model.trainable_variables)
+        self.model.load_weights(checkpoint / "last.weights.h5")
+        state = read_json(checkpoint / "state.json")
+        self.history = state["history"]
+        with np.load(checkpoint / "best.npz", allow_pickle=False) as best:
+            self.best_weights = [best[name] for name in best.files]
+
+    def finish_epochs(self):
+        """Trains the epochs that are left, and takes the best one's weights."""
+        if self.history:  # a run may have been killed before it wrote the last row
+            run_folder.write_csv(self.folder / "history.csv", self.history)
+        for epoch in range(len(self.history), self.epochs):
+            if self.is_out_of_patience:
+                break
+            self.train_epoch(epoch)
+        self.model.set_weights(self.best_weights)
+
+    def train_epoch(self, epoch):
+        """One pass over the training data; writes its row and its checkpoint."""
+        model, began = self.model, time.perf_counter()
+        reseed(model, self.seed, epoch)
+        title = f"epoch {epoch + 1}/{self.epochs}"
+        logs, last_weights = fit_epoch(model, self.data(epoch), title, self.progress)
+        row = {"epoch": epoch + 1, **logs, **self.validate(title)}
+        row["seconds"] = time.perf_counter() - began
+        self.history.append(row)
+        if self.best_epoch == epoch + 1:
+            self.best_weights = model.get_weights()
+        model.set_weights(last_weights)
+        self.checkpoints.save(epoch + 1, {"history": self.history}, self.write_state)
+        run_folder.write_csv(self.folder / "history.csv", self.history)
+
+    def write_state(self, folder):
+        """Writes all that an epoch leaves behind into a checkpoint's folder."""
+        self.model.save_weights(folder / "last.weights.h5")
+        names = [f"{i:04d}" for i in range(len(self.best_weights))]
+        np.savez(
+            folder / "best.npz", **dict(zip(names, self.best_weights, strict=True))
+        )
+
+    @property
+    def best_epoch(self):
+        """The number of the best epoch; without validation, of the last."""
+        if not any(name.startswith("val_") for name in self.history[-1]):
+            return len(self.history)
+        ranks = [self.rank(row) for row in self.history]
+        return ranks.index(min(ranks)) + 1
+
+    @property
+    def is_out_of_patience(self):
+        """Whether the last epochs brought nothing better, as many as `patience`."""
+        if not (self.patience and self.history):
+            return False
+        return len(self.history) - self.best_epoch >= self.patience

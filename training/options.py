@@ -1,0 +1,80 @@
+"""Options as data: a frozen dataclass is checked when made, and makes a command line.
+
+Importing this module imports neither Keras nor TensorFlow.
+"""
+
+import dataclasses
+
+
+def option(default, help, least=None, most=None):
+    """A field with its help text and its bounds (both included).
+
+    The default `dataclasses.MISSING` makes it one that must be given.
+    """
+    metadata = {"help": help, "least": least, "most": most}
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def check_bounds(config):
+    """Refuses a value outside its field's bounds."""
+    for field in dataclasses.fields(config):
+        _check_bounds(field, getattr(config, field.name))
+
+
+def _check_bounds(field, value):
+    least, most = field.metadata.get("least"), field.metadata.get("most")
+    if value is None or (least is None and most is None):
+        return
+    above = least is None or value >= least  # False for nan
+    if not above or (most is not None and value > most):
+        bounds = f"at least {least}" + ("" if most is None else f" and at most {most}")
+        raise ValueError(f"`{field.name}` must be {bounds}. Received: {value}.")
+
+
+def add_options(parser, config_class, leave_out=(), only=None, optional=False):
+    """Gives an argparse parser an option for every field of a config class.
+
+    Args:
+        parser: An `argparse.ArgumentParser`.
+        config_class: A dataclass of options.
+        leave_out: Names of fields without an option.
+        only: Names of the fields that have one; None is all.
+        optional: Whether fields that must be given may be left out, as None.
+    """
+    for field in dataclasses.fields(config_class):
+        if field.name in leave_out or (only and field.name not in only):
+            continue
+        flag = "--" + field.name.replace("_", "-")
+        if field.type is bool or field.type == "bool":
+            parser.add_argument(
+                flag, action="store_true", help=field.metadata.get("help")
+            )
+            continue
+        missing = field.default is dataclasses.MISSING
+        required = missing and not optional
+        parser.add_argument(
+            flag,
+            type=_plain_type(field.type),
+            default=None if missing else field.default,
+            required=required,
+            metavar=_plain_type(field.type).__name__.upper(),
+            help=_help(field),
+        )
+
+
+def _help(field):
+    text = field.metadata.get("help", "folder of the run")
+    shown = field.default not in (None, dataclasses.MISSING) and "[" not in text
+    return f"{text} [{field.default}]" if shown else text
+
+
+def _plain_type(annotation):
+    """int for `int | None`, and so on."""
+    return next(t for t in (int, float, str) if t.__name__ in str(annotation))
+
+
+def from_options(config_class, options, **others):
+    """A config from parsed options, which may hold more."""
+    names = {field.name for field in dataclasses.fields(config_class)}
+    given = {key: value for key, value in vars(options).items() if key in names}
+    return config_class(**{**given, **others})

@@ -1,0 +1,184 @@
+"""Trains the zoo's models of two texts, or a user's own, from pairs of texts."""
+
+import hashlib
+
+import keras
+import numpy as np
+
+from training import pair_batches, run_folder
+from training.datasets import reference_groups
+from training.epochs import EpochRun
+from training.losses import TokenAccuracy, TokenCrossentropy
+from training.optimization import adam
+from training.scheduled_sampling import ScheduledSampling
+from training.seq2seq_artifacts import plot_sample, write_artifacts
+from training.seq2seq_evaluate import evaluate, evaluate_forced, score
+from training.seq2seq_scores import better
+from training.seq2seq_start import read_pairs, starting_translator
+
+
+def train(config, progress=True):
+    """Trains a model and writes the run's folder.
+
+    After each epoch the validation part is measured: cross-entropy, perplexity and
+    token accuracy with the right tokens fed, and the task's metric of what greedy
+    search writes. The epoch with the best metric is the result. The test part is
+    decoded once, at the end, and never chosen by.
+
+    Args:
+        config: A `training.seq2seq_config.Seq2SeqConfig`.
+        progress: Whether to show a bar for each epoch, on standard error.
+
+    Returns:
+        The metrics, as in metrics.json: a dictionary.
+
+    Raises:
+        ValueError, FileNotFoundError: for data or a folder that cannot be used.
+    """
+    folder, checkpoint, finished = run_folder.open_run(
+        config.out, config.options, config.resume
+    )
+    if finished is not None:
+        return finished
+    keras.utils.set_random_seed(config.seed)
+    parts = read_pairs(config)
+    translator = starting_translator(config, parts.train)
+    run = Seq2SeqRun(config, folder, translator, parts, progress)
+    run_folder.begin(folder, {"data": config.task, **config.options}, run.fingerprint)
+    if checkpoint is not None:
+        run.go_on_from(checkpoint)
+    run.finish_epochs()
+    metrics = run.metrics()
+    write_artifacts(folder, config, translator, parts, metrics, run.history)
+    run.checkpoints.remove()
+    return metrics
+
+
+class Seq2SeqRun(EpochRun):
+    """One training run, an epoch at a time.
+
+    Args:
+        config: A `training.seq2seq_config.Seq2SeqConfig`.
+        folder: The run's folder.
+        translator: The `zoo.Translator` whose model is trained.
+        parts: `training.datasets.PairSplits`.
+        progress: Whether to show a bar for each epoch.
+    """
+
+    def __init__(self, config, folder, translator, parts, progress=True):
+        model = translator.model
+        if config.scheduled_sampling:
+            model = ScheduledSampling(model, config.seed)
+        super().__init__(folder, model, config.seed, progress, config.patience)
+        self.config, self.translator, self.parts = config, translator, parts
+        self.train_ids = self.encoded(parts.train)
+        self.validation_ids = self.encoded(parts.validation)
+        self.epochs = config.setting("epochs")
+        self.compile()
+
+    def encoded(self, pairs):
+        """Ids of both sides of pairs: two lists of lists."""
+        sides = (
+            (self.translator.source_tokenizer, pairs.sources),
+            (self.translator.target_tokenizer, pairs.targets),
+        )
+        most = self.translator.maxlen
+        return tuple(
+            [e.ids[:most] for e in tokenizer.encode_batch(texts)]
+            for tokenizer, texts in sides
+        )
+
+    @property
+    def fingerprint(self):
+        """A hash of what is learned from, and so of the vocabularies."""
+        digest = hashlib.sha256()
+        for side in self.train_ids:
+            for ids in side:
+                digest.update(np.asarray([*ids, -1], "int32").tobytes())
+        return digest.hexdigest()
+
+    def compile(self):
+        """Adam on the cross-entropy of the real tokens."""
+        config = self.config
+        steps = len(self.data(0))
+        self.model.compile(
+            adam(
+                config.setting("learning_rate"),
+                steps=self.epochs * steps,
+                average_over=config.average * steps,
+                schedule=config.schedule,
+                warm_up=config.warm_up,
+                clip_norm=config.clip_norm,
+            ),
+            TokenCrossentropy(config.setting("label_smoothing")),
+            metrics=[TokenAccuracy()],
+            # XLA compiles anew for each shape of a batch.
+            jit_compile=False,
+        )
+
+    def data(self, epoch):
+        """The pairs of one epoch, in batches."""
+        if self.config.scheduled_sampling:
+            share = epoch / max(1, self.epochs - 1)
+            self.model.share.assign(share * self.config.scheduled_sampling)
+        rng = np.random.default_rng([self.config.seed, epoch])
+        return pair_batches.dataset(
+            *self.train_ids, self.config.setting("batch_tokens"), rng
+        )
+
+    # ---- how good it is
+
+    def validate(self, title):
+        """Teacher-forced measures and the metric of greedy search, on validation."""
+        row = evaluate_forced(self.translator.model, *self.validation_ids)
+        metric = self.config.chosen_by
+        sources, references = reference_groups(self.parts.validation)
+        count = self.config.validation_sentences
+        written = self.translator.translate(
+            sources[:count], num_beams=1, batch_size=128
+        )
+        scores = score(self.translator, written, references[:count], metric)
+        row = {f"val_{name}": value for name, value in row.items()}
+        row[f"val_{metric}"] = scores[metric]
+        shown = "  ".join(f"{k.removeprefix('val_')} {v:.4f}" for k, v in row.items())
+        self.say(f"{title} validation: {shown}")
+        sample = max(written[:20], key=lambda t: len(t.source_tokens))
+        self.say(f"  {sample.source!r} -> {sample.text!r}")
+        number = len(self.history) + 1
+        plot_sample(self.folder / "plots" / f"epoch-{number:03d}.png", sample)
+        return row
+
+    def rank(self, row):
+        """Best metric, then least loss."""
+        metric = self.config.chosen_by
+        return -better(metric) * row[f"val_{metric}"], row["val_loss"]
+
+    def metrics(self):
+        """What the run reached, once it is finished."""
+        config = self.config
+        best = self.history[self.best_epoch - 1]
+        return {
+            "model": self.translator.name,
+            "seed": config.seed,
+            "epochs": len(self.history),
+            "best_epoch": self.best_epoch,
+            "validation": {
+                name.removeprefix("val_"): value
+                for name, value in best.items()
+                if name.startswith("val_")
+            },
+            "test": self.test(),
+            "seconds": sum(row["seconds"] for row in self.history),
+            "parameters": self.translator.model.count_params(),
+            "train_pairs": len(self.parts.train),
+        }
+
+    def test(self):
+        """The task's metric on the test part, by beam search."""
+        self.say("decoding the test part ...")
+        return evaluate(
+            self.translator,
+            self.parts.test,
+            self.config.chosen_by,
+            self.config.num_beams,
+        )

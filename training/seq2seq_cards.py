@@ -1,0 +1,87 @@
+"""Cards of sequence-to-sequence runs: data, command, numbers, limits."""
+
+import shlex
+
+from training.cards import option_words
+
+LIMITS = """\
+- Attention weights show where the model looked, not why it wrote what it wrote.
+- A source is cut to {maxlen} tokens; its beginning is kept.
+- It knows {source:,} tokens of the source and {target:,} of the target."""
+
+NAMES = {
+    "exact": "exact match",
+    "bleu": "sacreBLEU",
+    "wer": "word error rate",
+    "per": "phoneme error rate",
+    "loss": "cross-entropy, nats a token",
+    "perplexity": "perplexity a token",
+    "accuracy": "token accuracy, right tokens fed",
+}
+
+
+def run_card(config, translator, metrics):
+    """The card of one training run, as Markdown.
+
+    Args:
+        config: The run's config.
+        translator: The trained pipeline.
+        metrics: As in metrics.json.
+
+    Returns:
+        A string.
+    """
+    rows = [
+        f"| {part} | {NAMES[name]} | {shown(name, value)} | {how} |"
+        for part, how in (
+            ("validation", "greedy search"),
+            ("test", f"{config.num_beams} beams"),
+        )
+        for name, value in metrics[part].items()
+        if name in NAMES
+    ]
+    signature = metrics["test"].get("signature")
+    versions = ", ".join(f"{k} {v}" for k, v in metrics["versions"].items())
+    limits = LIMITS.format(
+        maxlen=translator.maxlen,
+        source=translator.source_tokenizer.vocabulary_size,
+        target=translator.target_tokenizer.vocabulary_size,
+    )
+    return f"""# {translator.name}
+
+A model of two texts, trained on the task `{config.task}`.
+
+| part | measure | | decoded by |
+|---|---|---|---|
+{chr(10).join(rows)}
+
+The best of {metrics["epochs"]} epochs by validation is number \
+{metrics["best_epoch"]}. The test part ({metrics["test"]["sources"]:,} different \
+sources, any of their targets counts) was decoded once.
+
+- Training pairs: {metrics["train_pairs"]:,}; seed: {config.seed}
+- Parameters: {metrics["parameters"]:,}; training time: {metrics["seconds"]:.0f} s
+- Made by: `{command_line(config)}`
+- With: {versions}; {metrics["machine"]}; {metrics["date"]}
+{f"- sacreBLEU signature: `{signature}`" if signature else ""}
+
+## Limits
+
+{limits}
+
+## Licence
+
+That of the training data applies to what the model has learned from it.
+"""
+
+
+def shown(name, value):
+    """A measure as cards and the command line show it."""
+    if name in ("exact", "wer", "per", "accuracy"):
+        return f"{value:.2%}"
+    return f"{value:.2f}" if name == "bleu" else f"{value:.4f}"
+
+
+def command_line(config):
+    """The command that makes the run again: the options that are not defaults."""
+    return shlex.join(["python", "-m", "training", "seq2seq", *option_words(config)])

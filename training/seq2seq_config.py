@@ -1,0 +1,265 @@
+"""The options of a run that trains a sequence-to-sequence model, and the tasks' own.
+
+The command line is made from the dataclass. Importing this module imports neither Keras
+nor TensorFlow.
+"""
+
+import dataclasses
+
+from training.options import check_bounds, option
+
+MODELS = ("bahdanau", "luong", "transformer")
+METRICS = ("exact", "bleu", "wer")
+KINDS = ("bpe", "characters", "words")
+OF_RECURRENT = ("units", "cell", "scheduled_sampling")
+OF_LUONG = ("score", "local", "window", "no_input_feeding")
+OF_TRANSFORMER = ("num_heads", "intermediate_dim")
+
+
+@dataclasses.dataclass(frozen=True)
+class Task:
+    """How the texts of a task are cut into tokens, and how it is measured.
+
+    Attributes:
+        metric: "exact", "bleu" or "wer": what chooses the best epoch.
+        source_tokens, target_tokens: Kinds of `zoo.tokens.SequenceTokenizer`.
+        joint: Whether both texts have one vocabulary and one embedding.
+        settings: What to use for options that are left out.
+    """
+
+    metric: str
+    source_tokens: str
+    target_tokens: str
+    joint: bool
+    settings: dict
+
+
+_SMALL = {
+    "embedding_dim": 64,
+    "units": 128,
+    "attention_units": 64,
+    "num_layers": 1,
+    "num_heads": 4,
+    "intermediate_dim": 256,
+    "batch_tokens": 2_000,
+    "learning_rate": 3e-3,
+    "epochs": 12,
+    "dropout": 0.1,
+    "label_smoothing": 0.0,
+}
+_LARGE = {
+    "embedding_dim": 256,
+    "units": 384,
+    "attention_units": 256,
+    "num_layers": 1,
+    "num_heads": 4,
+    "intermediate_dim": 1024,
+    "batch_tokens": 3_000,
+    "learning_rate": 1e-3,
+    "epochs": 10,
+    "dropout": 0.1,
+    "label_smoothing": 0.1,
+}
+TASKS = {
+    "reverse": Task("exact", "characters", "characters", True, _SMALL),
+    "dates": Task("exact", "characters", "characters", False, _SMALL),
+    "g2p": Task(
+        "wer",
+        "characters",
+        "words",
+        False,
+        {**_LARGE, "num_layers": 3, "epochs": 30, "intermediate_dim": 512},
+    ),
+    "en-fr": Task("bleu", "bpe", "bpe", True, {**_LARGE, "num_layers": 3}),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Seq2SeqConfig:
+    """What `training.seq2seq.train` takes. None means the task's own, or the default.
+
+    Raises:
+        ValueError: for a value out of bounds, or options that contradict each other.
+    """
+
+    task: str = option(
+        dataclasses.MISSING,
+        "reverse, dates, g2p, en-fr, or a .tsv/.csv file of pairs of your own",
+    )
+    model: str = option(dataclasses.MISSING, "bahdanau, luong or transformer")
+    out: str = option(dataclasses.MISSING, "folder of the run")
+    data: str | None = option(None, "for g2p and en-fr: folder or file of the data")
+    source_column: str | None = option(
+        None, "for a file: column of the sources, by name or position [1]"
+    )
+    target_column: str | None = option(
+        None, "for a file: column of the targets, by name or position [2]"
+    )
+    tokens: str | None = option(
+        None, "for a file: cut texts into bpe, characters or words [bpe]"
+    )
+    metric: str | None = option(
+        None, "for a file: bleu, exact or wer chooses the best epoch [bleu]"
+    )
+    weights: str | None = option(None, "start from the folder of a run [random]")
+    vocabulary_size: int | None = option(
+        None, "number of ids of a bpe vocabulary [6000]", least=5
+    )
+    embedding_dim: int | None = option(None, "width of the embeddings", least=1)
+    num_layers: int | None = option(None, "layers of encoder and decoder", least=1)
+    units: int | None = option(None, "recurrent: width of the states", least=1)
+    attention_units: int | None = option(
+        None, "bahdanau: width of the attention", least=1
+    )
+    cell: str | None = option(None, "recurrent: gru or lstm [gru]")
+    score: str | None = option(None, "luong: dot, scaled_dot, general or concat")
+    local: str | None = option(
+        None, "luong: monotonic or predictive, attention to a window [none]"
+    )
+    window: int | None = option(None, "luong: half the window of --local", least=1)
+    no_input_feeding: bool = option(False, "luong: attention is not fed to the cell")
+    num_heads: int | None = option(None, "transformer: number of heads", least=1)
+    intermediate_dim: int | None = option(
+        None, "transformer: width of the feed-forward networks", least=1
+    )
+    epochs: int | None = option(None, "passes over the training pairs", least=1)
+    batch_tokens: int | None = option(
+        None, "rows times longest row of a step, at most", least=1
+    )
+    learning_rate: float | None = option(None, "the peak", least=0)
+    schedule: str = option(
+        "cosine", "after the warm-up: cosine (to 0), inverse_sqrt or constant"
+    )
+    warm_up: float = option(
+        0.05, "fraction of all steps that the rate rises", least=0, most=0.99
+    )
+    clip_norm: float = option(1.0, "greatest norm of all gradients together", least=0)
+    dropout: float | None = option(None, "see the model's factory", least=0, most=0.99)
+    label_smoothing: float | None = option(
+        None, "share of the target that all tokens get", least=0, most=0.99
+    )
+    average: float = option(
+        0.5,
+        "fraction of an epoch that the average of weights reaches back; 0: none",
+        least=0,
+        most=10,
+    )
+    scheduled_sampling: float | None = option(
+        None,
+        "recurrent: share of the decoder's inputs that are its own guesses in the last "
+        "epoch, rising from 0 [0]",
+        least=0,
+        most=1,
+    )
+    patience: int | None = option(
+        None, "stop after so many epochs without a better one [never]", least=1
+    )
+    validation_sentences: int = option(
+        1_000, "sources of the validation part that are decoded each epoch", least=1
+    )
+    num_beams: int = option(5, "beams of the evaluation at the end", least=1)
+    seed: int = option(0, "of weights, order and dropout", least=0, most=2**32 - 1)
+    resume: bool = option(False, "go on from the last finished epoch of --out")
+
+    def __post_init__(self):
+        check_bounds(self)
+        _check_choice("model", self.model, MODELS)
+        _check_choice("schedule", self.schedule, ("cosine", "inverse_sqrt", "constant"))
+        for name, choices in (
+            ("tokens", KINDS),
+            ("metric", METRICS),
+            ("cell", ("gru", "lstm")),
+        ):
+            if getattr(self, name) is not None:
+                _check_choice(name, getattr(self, name), choices)
+        self._refuse_without_effect()
+
+    def _refuse_without_effect(self):
+        """No option does nothing."""
+        if self.task in TASKS:
+            self._refuse(
+                f"the task {self.task}, which decides them",
+                ("source_column", "target_column", "tokens", "metric"),
+            )
+        if self.model == "transformer":
+            self._refuse("a transformer", (*OF_RECURRENT, *OF_LUONG))
+        else:
+            self._refuse(f"the model {self.model}", OF_TRANSFORMER)
+        if self.model != "luong":
+            self._refuse(f"the model {self.model}", OF_LUONG)
+        if self.model != "bahdanau":
+            self._refuse(f"the model {self.model}", ("attention_units",))
+        if self.kinds[1] != "bpe" and self.vocabulary_size is not None:
+            self._refuse("texts that are not cut by bpe", ("vocabulary_size",))
+        if self.weights:
+            sizes = ("embedding_dim", "num_layers", "units", "attention_units", "cell")
+            names = (*sizes, *OF_LUONG, *OF_TRANSFORMER, "vocabulary_size", "tokens")
+            self._refuse("`weights`, which decide them", names)
+
+    def _refuse(self, why, names):
+        given = [name for name in names if getattr(self, name) not in (None, False)]
+        if given:
+            raise ValueError(
+                f"{', '.join(f'`{name}`' for name in given)} "
+                f"{'has' if len(given) == 1 else 'have'} no effect with {why}. Leave "
+                f"{'it' if len(given) == 1 else 'them'} out."
+            )
+
+    @property
+    def options(self):
+        """All that decides the result, as plain types: not where it is written."""
+        options = dataclasses.asdict(self)
+        del options["out"], options["resume"]
+        return options
+
+    # ---- what the task decides where nothing is given
+
+    @property
+    def kinds(self):
+        """Kinds of the source's and the target's tokens."""
+        if self.task in TASKS:
+            task = TASKS[self.task]
+            return task.source_tokens, task.target_tokens
+        return (self.tokens or "bpe",) * 2
+
+    @property
+    def joint(self):
+        """Whether both texts have one vocabulary."""
+        return TASKS[self.task].joint if self.task in TASKS else self.kinds[0] == "bpe"
+
+    @property
+    def chosen_by(self):
+        """The metric that chooses the best epoch."""
+        return TASKS[self.task].metric if self.task in TASKS else self.metric or "bleu"
+
+    def setting(self, name):
+        """An option's value, or the task's own where it was left out."""
+        value = getattr(self, name)
+        if value is not None:
+            return value
+        own = TASKS[self.task].settings if self.task in TASKS else _LARGE
+        return own.get(name)
+
+    @property
+    def architecture(self):
+        """The arguments of the model's factory, the vocabularies left aside."""
+        names = ["embedding_dim", "num_layers", "dropout"]
+        if self.model == "transformer":
+            names += OF_TRANSFORMER
+        else:
+            names += ["units", "cell"]
+        if self.model == "bahdanau":
+            names.append("attention_units")
+        if self.model == "luong":
+            names += ["score", "local", "window"]
+        given = {name: self.setting(name) for name in names}
+        if self.model == "luong":
+            given["input_feeding"] = not self.no_input_feeding
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def _check_choice(name, value, choices):
+    if value not in choices:
+        raise ValueError(
+            f"`{name}` must be one of {', '.join(choices)}. Received: {value!r}."
+        )

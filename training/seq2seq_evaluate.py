@@ -1,0 +1,84 @@
+"""Measures a model of two texts: what it writes, and how it judges the right texts."""
+
+import math
+
+import numpy as np
+from keras import ops
+
+from training import pair_batches
+from training.datasets import reference_groups
+from training.losses import TokenCrossentropy
+from training.seq2seq_scores import scores_for
+from zoo.decoding.compiled import compiled
+from zoo.normalization import normalized
+from zoo.tokens import PAD_ID
+
+BATCH_TOKENS = 6_000
+
+
+def evaluate(translator, pairs, metric, num_beams=5):
+    """The metric of what beam search writes for each different source.
+
+    Args:
+        translator: A `zoo.Translator`.
+        pairs: `training.datasets.Pairs`; any target of a source counts as right.
+        metric: "exact", "bleu" or "wer".
+        num_beams: 1 is greedy search.
+
+    Returns:
+        A dictionary: what the metric's function in `seq2seq_scores` gives, and sources
+        and num_beams.
+    """
+    sources, references = reference_groups(pairs)
+    written = translator.translate(sources, num_beams=num_beams)
+    scores = score(translator, written, references, metric)
+    return {**scores, "sources": len(sources), "num_beams": num_beams}
+
+
+def score(translator, written, references, metric):
+    """The metric of translations, each with its list of right texts.
+
+    BLEU takes the right texts as they are. For the others they are brought to the one
+    form that the target's tokenizer writes in: accents, apostrophes, blanks, case.
+    """
+    if metric != "bleu":
+        lowercase = translator.target_tokenizer.lowercase
+        references = [
+            [normalized(text, lowercase)[0] for text in texts] for texts in references
+        ]
+    return scores_for(metric)([t.text for t in written], references)
+
+
+def evaluate_forced(model, sources, targets):
+    """Cross-entropy, perplexity and accuracy a token, with the right tokens fed.
+
+    Args:
+        model: A `keras.Model` from [source ids, target ids] to logits.
+        sources, targets: Lists of N lists of ids, without start and end.
+
+    Returns:
+        A dictionary: loss (nats a token), perplexity, accuracy. Padding is not counted.
+    """
+    token_losses = TokenCrossentropy().call
+
+    def measure(ids, inputs, labels):
+        logits = model([ids, inputs], training=False)
+        real = ops.cast(ops.not_equal(labels, PAD_ID), "float32")
+        right = ops.equal(ops.cast(ops.argmax(logits, -1), "int32"), labels)
+        return ops.stack(
+            [
+                ops.sum(token_losses(labels, logits) * real),
+                ops.sum(ops.cast(right, "float32") * real),
+                ops.sum(real),
+            ]
+        )
+
+    run = compiled(measure, model.variables, ranks=(2, 2, 2))
+    lengths = [max(len(s), len(t) + 1) for s, t in zip(sources, targets, strict=True)]
+    totals = np.zeros(3)
+    for rows in pair_batches.plan(lengths, BATCH_TOKENS, np.random.default_rng(0)):
+        inputs, labels = pair_batches.teacher_forced([targets[i] for i in rows])
+        ids = pair_batches.padded([sources[i] for i in rows])
+        totals += ops.convert_to_numpy(run(ids, inputs, labels))
+    loss, accuracy = (float(total / totals[2]) for total in totals[:2])
+    return {"loss": loss, "perplexity": math.exp(loss), "accuracy": accuracy}

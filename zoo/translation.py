@@ -1,0 +1,75 @@
+"""Translation: what a model wrote for a text, and where it looked for each token."""
+
+import dataclasses
+
+import numpy as np
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Translation:
+    """What a model wrote for one source text.
+
+    Attributes:
+        text: What it wrote.
+        score: The log-probability by length that the search ranks by: the higher the
+            better.
+        log_probability: The log-probability of the whole text, the end included.
+        source: The source text as given.
+        source_tokens: The tokens read, as typed.
+        target_tokens: The tokens written, without the end.
+        alignment: Array (target tokens, source tokens): row t is the attention while
+            token t was written; it sums to 1, or under 1 where the layer's rows do.
+        finished: Whether it came to an end before the limit of length.
+        tokens_cut: How many tokens of the source were over the model's limit and were
+            not read; they stand at its end.
+        model_name: Name of the model.
+    """
+
+    text: str
+    score: float
+    log_probability: float
+    source: str
+    source_tokens: list[str]
+    target_tokens: list[str]
+    alignment: np.ndarray
+    finished: bool = True
+    tokens_cut: int = 0
+    model_name: str = ""
+
+    def to_pharaoh(self):
+        """The alignment as Pharaoh text: "0-0 1-2", source and target places from 0.
+
+        Each target token is tied to the source token it looked at most.
+        """
+        if not self.alignment.size:
+            return ""
+        best = self.alignment.argmax(axis=1)
+        return " ".join(f"{source}-{target}" for target, source in enumerate(best))
+
+    def to_dict(self):
+        """Plain types, for JSON."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        return {**fields, "alignment": self.alignment.tolist()}
+
+    def plot(self, path=None, **options):
+        """The alignment as a heat map: a row a target token, a column a source token.
+
+        Args:
+            path: Where to write it too: .png, .svg or .pdf.
+            **options: Of `keras_attention.visualize.heatmap`, such as `dark=True`.
+
+        Raises:
+            ValueError: if nothing was read or written, so that there is no map.
+        """
+        from keras_attention import visualize
+
+        if not self.alignment.size:
+            raise ValueError(
+                "A plot needs at least one token on either side. Received: a "
+                f"translation of {self.source!r} to {self.text!r}. Translate a text "
+                "with words in it."
+            )
+        options.setdefault("title", self.text)
+        return visualize.heatmap(
+            self.alignment, self.target_tokens, self.source_tokens, path=path, **options
+        )

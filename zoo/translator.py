@@ -1,0 +1,269 @@
+"""Translator: text in, text and alignments out, by any model of two texts."""
+
+import dataclasses
+import pathlib
+
+import numpy as np
+
+from zoo.decoding import Decoder, beam_search, sample
+from zoo.files import write_by, write_json
+from zoo.stepping import stepper_for
+from zoo.text import check_texts
+from zoo.tokens import UNKNOWN_ID
+from zoo.translation import Translation
+
+PIPELINE = "translation"
+SOURCE_STEP = 8  # sources are padded to a multiple of this
+LIMITS = (16, 32, 64, 128, 256, 512)  # rooms for targets: few, so that traces are few
+
+
+@dataclasses.dataclass(frozen=True)
+class _Source:
+    """One source text, ready to be read."""
+
+    text: str
+    ids: list[int]
+    tokens: list[str]
+    tokens_cut: int
+    limit: int  # of the target's length, the end included
+
+
+class Translator:
+    """Writes a text for a text: a model with the tokenizers of its two sides.
+
+    Make one with `zoo.load`.
+
+    Args:
+        model: A `keras.Model` from [source_ids (B, S), target_ids (B, T)] to logits
+            (B, T, V), such as `zoo.seq2seq_transformer` makes.
+        source_tokenizer: The `zoo.tokens.SequenceTokenizer` of the sources.
+        target_tokenizer: That of the targets; it may be the same object.
+        maxlen: Number of tokens a source is cut to; its beginning is kept.
+        name: What it was made from.
+    """
+
+    def __init__(
+        self, model, source_tokenizer, target_tokenizer, maxlen=256, name=None
+    ):
+        self._model = model
+        self.source_tokenizer = source_tokenizer
+        self.target_tokenizer = target_tokenizer
+        self.maxlen = maxlen
+        self.name = name or model.name
+        self._decoders = {}  # compiled searches, by all that decides what they do
+
+    @property
+    def model(self):
+        """The `keras.Model`. For another one make another pipeline."""
+        return self._model
+
+    def __repr__(self):
+        return (
+            f"Translator('{self.name}', maxlen={self.maxlen}, "
+            f"{self.model.count_params():,} parameters)"
+        )
+
+    # ---- text to text
+
+    def translate(
+        self,
+        texts,
+        *,
+        num_beams=5,
+        num_return=1,
+        length_penalty=1.0,
+        coverage_penalty=0.0,
+        min_length=0,
+        max_length=None,
+        copy_unknown=False,
+        batch_size=32,
+    ):
+        """Writes the most probable text that beam search finds for each source.
+
+        Args:
+            texts: Any iterable of strings.
+            num_beams: Number of hypotheses grown for a source; 1 is greedy search.
+            num_return: Number of translations returned for each, the best first.
+            length_penalty: alpha of `zoo.decoding.length_divisor`, rule "average": 0
+                ranks by probability, which favours the short; 1 by its mean a token.
+            coverage_penalty: beta of Wu et al. (2016), equation 14: how much to favour
+                what looked at all of the source.
+            min_length, max_length: Bounds of the number of tokens written, the end
+                counted. By default at most 2 x source tokens + 16.
+            copy_unknown: Whether an unknown token is replaced by the source token that
+                it looked at most: Luong et al. (2015), "Addressing the Rare Word
+                Problem", section 3.3.
+            batch_size: Number of sources computed at once.
+
+        Returns:
+            A list of `Translation`, one a text, in order; with num_return over 1 a list
+            of lists. An empty text gives an empty text.
+
+        Raises:
+            TypeError: if `texts` is one string, or an item is not a string.
+            ValueError: for numbers out of range.
+        """
+        options = {
+            "num_beams": num_beams,
+            "num_return": num_return,
+            "length_penalty": length_penalty,
+            "length_rule": "average",
+            "coverage_penalty": coverage_penalty,
+            "min_length": min_length,
+        }
+        found = self._search(
+            texts, beam_search, options, max_length, copy_unknown, batch_size
+        )
+        return [row[0] for row in found] if num_return == 1 else found
+
+    def sample(
+        self,
+        texts,
+        *,
+        seed,
+        num_return=1,
+        temperature=1.0,
+        top_k=None,
+        top_p=None,
+        max_length=None,
+        copy_unknown=False,
+        batch_size=32,
+    ):
+        """Texts drawn at random by the model's probabilities.
+
+        Args:
+            texts: Any iterable of strings.
+            seed: Integer; the same gives the same texts.
+            num_return: Number of samples of each source.
+            temperature, top_k, top_p: Of `zoo.decoding.sample`.
+            max_length, copy_unknown, batch_size: Of `translate`.
+
+        Returns:
+            As `translate`.
+        """
+        options = {
+            "num_return": num_return,
+            "temperature": temperature,
+            "top_k": top_k,
+            "top_p": top_p,
+        }
+        found = self._search(
+            texts, sample, options, max_length, copy_unknown, batch_size, seed
+        )
+        return [row[0] for row in found] if num_return == 1 else found
+
+    def save(self, folder, **more):
+        """Writes the pipeline into a folder, for `zoo.load(folder)`.
+
+        Args:
+            folder: Made if it is not there.
+            **more: Plain types to keep in its config.json too.
+        """
+        folder = pathlib.Path(folder)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_by(folder / "model.keras", self.model.save)
+        write_by(folder / "source.tokenizer.json", self.source_tokenizer.save)
+        write_by(folder / "target.tokenizer.json", self.target_tokenizer.save)
+        config = {"pipeline": PIPELINE, "name": self.name, "maxlen": self.maxlen}
+        write_json(folder / "config.json", {**config, **more})
+
+    # ---- between texts and arrays
+
+    def _search(
+        self, texts, search, options, max_length, copy_unknown, batch_size, seed=None
+    ):
+        """A list of num_return translations for each text."""
+        sources = self._sources(check_texts(texts), max_length)
+        count = options["num_return"]
+        results = [[self._empty(source)] * count for source in sources]
+        for places in _batches(sources, batch_size):
+            batch = [sources[i] for i in places]
+            found = self._run(search, options, batch, seed, places)
+            for row, (place, source) in enumerate(zip(places, batch, strict=True)):
+                results[place] = [
+                    self._translation(source, found, row, n, copy_unknown)
+                    for n in range(count)
+                ]
+        return results
+
+    def _sources(self, texts, max_length):
+        sources = []
+        for text, encoding in zip(
+            texts, self.source_tokenizer.encode_batch(texts), strict=True
+        ):
+            ids = encoding.ids[: self.maxlen]
+            limit = max_length or min(2 * len(ids) + 16, LIMITS[-1])
+            cut = len(encoding.ids) - len(ids)
+            tokens = encoding.tokens[: self.maxlen]
+            sources.append(_Source(text, ids, tokens, cut, limit))
+        return sources
+
+    def _run(self, search, options, batch, seed, places):
+        """The `Hypotheses` of a batch of sources."""
+        longest = max(len(source.ids) for source in batch)
+        ids = np.zeros((len(batch), -(-longest // SOURCE_STEP) * SOURCE_STEP), "int32")
+        for row, source in zip(ids, batch, strict=True):
+            row[: len(source.ids)] = source.ids
+        limits = np.array([source.limit for source in batch])
+        decoder = self._decoder(search, _room_for(limits.max()), options)
+        if seed is None:
+            return decoder(ids, limits)
+        return decoder(ids, limits, seed=seed, sentence_ids=np.array(places))
+
+    def _decoder(self, search, max_length, options):
+        key = (search, max_length, *sorted(options.items()))
+        if key not in self._decoders:
+            stepper = stepper_for(self.model, max_length)
+            self._decoders[key] = Decoder(
+                stepper, search, max_length=max_length, **options
+            )
+        return self._decoders[key]
+
+    def _translation(self, source, found, row, number, copy_unknown):
+        """One hypothesis as text, its alignment cut to what was read and written."""
+        finished = bool(found.finished[row, number])
+        length = int(found.lengths[row, number])
+        ids = found.ids[row, number, : length - 1 if finished else length]
+        alignment = found.attention[row, number, : len(ids), : len(source.ids)]
+        copies = None
+        if copy_unknown:
+            looked_at = alignment[ids == UNKNOWN_ID].argmax(axis=1)
+            copies = [source.tokens[place] for place in looked_at]
+        return Translation(
+            text=self.target_tokenizer.decode(ids, copies),
+            score=float(found.scores[row, number]),
+            log_probability=float(found.log_probabilities[row, number]),
+            source=source.text,
+            source_tokens=source.tokens,
+            target_tokens=self.target_tokenizer.pieces(ids),
+            alignment=np.array(alignment),
+            finished=finished,
+            tokens_cut=source.tokens_cut,
+            model_name=self.name,
+        )
+
+    def _empty(self, source):
+        """What is written for a source without tokens: nothing."""
+        return Translation(
+            text="",
+            score=0.0,
+            log_probability=0.0,
+            source=source.text,
+            source_tokens=[],
+            target_tokens=[],
+            alignment=np.zeros((0, 0), "float32"),
+            model_name=self.name,
+        )
+
+
+def _batches(sources, batch_size):
+    """Places of sources of like length, the empty ones left out."""
+    places = [i for i, source in enumerate(sources) if source.ids]
+    places.sort(key=lambda i: len(sources[i].ids))
+    for start in range(0, len(places), batch_size):
+        yield places[start : start + batch_size]
+
+
+def _room_for(limit):
+    """The least of a few lengths that holds so many tokens."""
+    return next((room for room in LIMITS if room >= limit), int(limit))
