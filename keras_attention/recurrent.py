@@ -136,7 +136,10 @@ class AttentionDecoder(RecurrentSteps):
 
     def _stepwise(self, inputs, mask, memory, memory_mask, start, training):
         """Attention in every step: outputs (B, T, .) and [weights (B, T, S)]."""
-        memories = self.prepare_memory(memory, memory_mask)
+        memories = [
+            attention.project_memory(memory, value_mask=memory_mask)
+            for attention in self.attentions
+        ]
 
         def step(state, x, extras):
             output, weights, following = self._advance(

@@ -20,7 +20,7 @@ from training.optimization import WarmUp
 from training.scheduled_sampling import ScheduledSampling
 from training.seq2seq import train
 from training.seq2seq_config import MODELS, Seq2SeqConfig
-from training.seq2seq_evaluate import evaluate, evaluate_forced
+from training.seq2seq_evaluate import ForcedMeasures, evaluate
 
 WORDS = {"red": "rouge", "cat": "chat", "big": "grand", "dog": "chien", "sun": "soleil"}
 QUICK = {
@@ -268,7 +268,7 @@ def test_forced_measures_do_not_depend_on_padding_or_batch(runs, pairs):
             (translator.target_tokenizer, part.targets),
         )
     ]
-    together = evaluate_forced(translator.model, *ids)
+    together = ForcedMeasures(translator.model)(*ids)
     total = count = 0.0
     for source, target in zip(*ids, strict=True):
         logits = translator.model.predict(

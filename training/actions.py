@@ -174,10 +174,13 @@ def _evaluate_translator(translator, options):
 
     if options.task in TASKS:
         data = None if options.data == "tfds" else options.data
-        pairs, metric = load_task(options.task, data).test, OWN[options.task].metric
+        pairs, own = load_task(options.task, data).test, OWN[options.task]
+        metric, mirrored = own.metric, own.mirrored
     else:
-        pairs, metric = load_pairs(options.task), options.metric or "bleu"
-    measured = evaluate(translator, pairs, metric, options.num_beams)
+        pairs, metric, mirrored = load_pairs(options.task), options.metric, False
+    measured = evaluate(
+        translator, pairs, metric or "bleu", options.num_beams, mirrored
+    )
     if options.json:
         _print_json(measured)
         return

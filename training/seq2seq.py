@@ -12,7 +12,7 @@ from training.losses import TokenAccuracy, TokenCrossentropy
 from training.optimization import adam
 from training.scheduled_sampling import ScheduledSampling
 from training.seq2seq_artifacts import plot_sample, write_artifacts
-from training.seq2seq_evaluate import evaluate, evaluate_forced, score
+from training.seq2seq_evaluate import ForcedMeasures, evaluate, score
 from training.seq2seq_scores import better
 from training.seq2seq_start import read_pairs, starting_translator
 
@@ -73,6 +73,7 @@ class Seq2SeqRun(EpochRun):
         self.config, self.translator, self.parts = config, translator, parts
         self.train_ids = self.encoded(parts.train)
         self.validation_ids = self.encoded(parts.validation)
+        self.forced = ForcedMeasures(translator.model)
         self.epochs = config.setting("epochs")
         self.compile()
 
@@ -130,7 +131,7 @@ class Seq2SeqRun(EpochRun):
 
     def validate(self, title):
         """Teacher-forced measures and the metric of greedy search, on validation."""
-        row = evaluate_forced(self.translator.model, *self.validation_ids)
+        row = self.forced(*self.validation_ids)
         metric = self.config.chosen_by
         sources, references = reference_groups(self.parts.validation)
         count = self.config.validation_sentences
@@ -181,4 +182,5 @@ class Seq2SeqRun(EpochRun):
             self.parts.test,
             self.config.chosen_by,
             self.config.num_beams,
+            self.config.mirrored,
         )

@@ -14,6 +14,7 @@ NAMES = {
     "bleu": "sacreBLEU",
     "wer": "word error rate",
     "per": "phoneme error rate",
+    "mirrored": "alignment on the mirrored token",
     "loss": "cross-entropy, nats a token",
     "perplexity": "perplexity a token",
     "accuracy": "token accuracy, right tokens fed",
@@ -77,7 +78,7 @@ That of the training data applies to what the model has learned from it.
 
 def shown(name, value):
     """A measure as cards and the command line show it."""
-    if name in ("exact", "wer", "per", "accuracy"):
+    if name in ("exact", "wer", "per", "mirrored", "accuracy"):
         return f"{value:.2%}"
     return f"{value:.2f}" if name == "bleu" else f"{value:.4f}"
 

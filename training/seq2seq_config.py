@@ -25,6 +25,8 @@ class Task:
         source_tokens, target_tokens: Kinds of `zoo.tokens.SequenceTokenizer`.
         joint: Whether both texts have one vocabulary and one embedding.
         settings: What to use for options that are left out.
+        mirrored: Whether the right alignment runs from the last to the first, so that
+            it can be measured too.
     """
 
     metric: str
@@ -32,6 +34,7 @@ class Task:
     target_tokens: str
     joint: bool
     settings: dict
+    mirrored: bool = False
 
 
 _SMALL = {
@@ -61,7 +64,7 @@ _LARGE = {
     "label_smoothing": 0.1,
 }
 TASKS = {
-    "reverse": Task("exact", "characters", "characters", True, _SMALL),
+    "reverse": Task("exact", "characters", "characters", True, _SMALL, mirrored=True),
     "dates": Task("exact", "characters", "characters", False, _SMALL),
     "g2p": Task(
         "wer",
@@ -231,6 +234,11 @@ class Seq2SeqConfig:
     def chosen_by(self):
         """The metric that chooses the best epoch."""
         return TASKS[self.task].metric if self.task in TASKS else self.metric or "bleu"
+
+    @property
+    def mirrored(self):
+        """Whether the right alignment is known: from the last to the first."""
+        return self.task in TASKS and TASKS[self.task].mirrored
 
     def setting(self, name):
         """An option's value, or the task's own where it was left out."""

@@ -16,7 +16,7 @@ from zoo.tokens import PAD_ID
 BATCH_TOKENS = 6_000
 
 
-def evaluate(translator, pairs, metric, num_beams=5):
+def evaluate(translator, pairs, metric, num_beams=5, mirrored=False):
     """The metric of what beam search writes for each different source.
 
     Args:
@@ -24,15 +24,33 @@ def evaluate(translator, pairs, metric, num_beams=5):
         pairs: `training.datasets.Pairs`; any target of a source counts as right.
         metric: "exact", "bleu" or "wer".
         num_beams: 1 is greedy search.
+        mirrored: Whether to measure the alignments as `mirrored_share` does.
 
     Returns:
-        A dictionary: what the metric's function in `seq2seq_scores` gives, and sources
-        and num_beams.
+        A dictionary: what the metric's function in `seq2seq_scores` gives, sources,
+        num_beams, and maybe mirrored.
     """
     sources, references = reference_groups(pairs)
     written = translator.translate(sources, num_beams=num_beams)
     scores = score(translator, written, references, metric)
+    if mirrored:
+        scores["mirrored"] = mirrored_share(written)
     return {**scores, "sources": len(sources), "num_beams": num_beams}
+
+
+def mirrored_share(written):
+    """The share of tokens whose greatest weight lies on the mirrored source token.
+
+    Args:
+        written: `zoo.Translation`s of sources that are to be reversed.
+    """
+    hits = count = 0
+    for translation in written:
+        length = len(translation.source_tokens)
+        for step, row in enumerate(translation.alignment):
+            hits += int(row.argmax()) == length - 1 - step
+            count += 1
+    return hits / count
 
 
 def score(translator, written, references, metric):
@@ -49,36 +67,48 @@ def score(translator, written, references, metric):
     return scores_for(metric)([t.text for t in written], references)
 
 
-def evaluate_forced(model, sources, targets):
+class ForcedMeasures:
     """Cross-entropy, perplexity and accuracy a token, with the right tokens fed.
+
+    Compiled once; the model's weights are read anew at each call.
 
     Args:
         model: A `keras.Model` from [source ids, target ids] to logits.
-        sources, targets: Lists of N lists of ids, without start and end.
-
-    Returns:
-        A dictionary: loss (nats a token), perplexity, accuracy. Padding is not counted.
     """
-    token_losses = TokenCrossentropy().call
 
-    def measure(ids, inputs, labels):
-        logits = model([ids, inputs], training=False)
-        real = ops.cast(ops.not_equal(labels, PAD_ID), "float32")
-        right = ops.equal(ops.cast(ops.argmax(logits, -1), "int32"), labels)
-        return ops.stack(
-            [
-                ops.sum(token_losses(labels, logits) * real),
-                ops.sum(ops.cast(right, "float32") * real),
-                ops.sum(real),
-            ]
-        )
+    def __init__(self, model):
+        token_losses = TokenCrossentropy().call
 
-    run = compiled(measure, model.variables, ranks=(2, 2, 2))
-    lengths = [max(len(s), len(t) + 1) for s, t in zip(sources, targets, strict=True)]
-    totals = np.zeros(3)
-    for rows in pair_batches.plan(lengths, BATCH_TOKENS, np.random.default_rng(0)):
-        inputs, labels = pair_batches.teacher_forced([targets[i] for i in rows])
-        ids = pair_batches.padded([sources[i] for i in rows])
-        totals += ops.convert_to_numpy(run(ids, inputs, labels))
-    loss, accuracy = (float(total / totals[2]) for total in totals[:2])
-    return {"loss": loss, "perplexity": math.exp(loss), "accuracy": accuracy}
+        def measure(ids, inputs, labels):
+            logits = model([ids, inputs], training=False)
+            real = ops.cast(ops.not_equal(labels, PAD_ID), "float32")
+            right = ops.equal(ops.cast(ops.argmax(logits, -1), "int32"), labels)
+            return ops.stack(
+                [
+                    ops.sum(token_losses(labels, logits) * real),
+                    ops.sum(ops.cast(right, "float32") * real),
+                    ops.sum(real),
+                ]
+            )
+
+        self._run = compiled(measure, model.variables, ranks=(2, 2, 2))
+
+    def __call__(self, sources, targets):
+        """Measures pairs.
+
+        Args:
+            sources, targets: Lists of N lists of ids, without start and end.
+
+        Returns:
+            A dictionary: loss (nats a token), perplexity, accuracy. Padding is not
+            counted.
+        """
+        pairs = zip(sources, targets, strict=True)
+        lengths = [max(len(source), len(target) + 1) for source, target in pairs]
+        totals = np.zeros(3)
+        for rows in pair_batches.plan(lengths, BATCH_TOKENS, np.random.default_rng(0)):
+            inputs, labels = pair_batches.teacher_forced([targets[i] for i in rows])
+            ids = pair_batches.padded([sources[i] for i in rows])
+            totals += ops.convert_to_numpy(self._run(ids, inputs, labels))
+        loss, accuracy = (float(total / totals[2]) for total in totals[:2])
+        return {"loss": loss, "perplexity": math.exp(loss), "accuracy": accuracy}

@@ -7,11 +7,13 @@ texts, and prints what zoo/registry.py must say of them. The card is written by 
 from the runs' metrics.json.
 """
 
+import dataclasses
 import pathlib
 import sys
 
 import zoo
-from zoo import registry
+from training.seq2seq_config import Seq2SeqConfig
+from zoo import registry, seq2seq
 from zoo.files import read_json, write_by
 from zoo.weight_files import save_half, sha256
 
@@ -40,26 +42,42 @@ def ship(run, name=None, folder=registry.WEIGHTS_FOLDER):
     }
     if isinstance(pipeline, zoo.Translator):
         row["tokenizers"] = _ship_tokenizers(pipeline, name, folder)
+        row["architecture"] = _architecture(run, pipeline)
     else:
         row["labels"] = pipeline.labels
     return {**row, "measured": metrics["test"] or metrics["validation"]}
 
 
+def _architecture(run, translator):
+    """The arguments of the factory that made a run's model of two texts."""
+    begun = read_json(pathlib.Path(run) / "config.json")["training"]
+    names = {field.name for field in dataclasses.fields(Seq2SeqConfig)}
+    options = {key: value for key, value in begun.items() if key in names}
+    config = Seq2SeqConfig(**options, out=str(run))
+    return {
+        **seq2seq.DEFAULTS[f"seq2seq_{config.model}"],
+        "source_vocabulary_size": translator.source_tokenizer.vocabulary_size,
+        "target_vocabulary_size": translator.target_tokenizer.vocabulary_size,
+        "share_embeddings": config.joint,
+        **config.architecture,
+    }
+
+
 def _ship_tokenizers(translator, name, folder):
-    """Writes the tokenizers of both sides, one file if they are one."""
+    """Writes the tokenizers of both sides; equal ones are one file."""
     sides = {
         "source": translator.source_tokenizer,
         "target": translator.target_tokenizer,
     }
-    rows, texts = {}, {}
+    known = {sha256(path): path for path in sorted(folder.glob("*.tokenizer.json"))}
+    rows = {}
     for role, tokenizer in sides.items():
         path = folder / f"{name}.{role}.tokenizer.json"
         write_by(path, tokenizer.save)
-        text = path.read_text(encoding="utf-8")
-        if text in texts:
+        digest = sha256(path)
+        if known.setdefault(digest, path) != path:
             path.unlink()
-        path = texts.setdefault(text, path)
-        rows[role] = (path.name, sha256(path))
+        rows[role] = (known[digest].name, digest)
     return rows
 
 

@@ -4,6 +4,8 @@ import io
 
 from zoo.registry import ENTRIES, WEIGHTS_FOLDER
 
+HIDDEN = ("weights", "data", "licence")  # in the rows, not in the picture of 80 columns
+
 
 class ModelTable(list):
     """A list of dictionaries, a model each, that shows itself as a table."""
@@ -21,12 +23,11 @@ class ModelTable(list):
         from rich.table import Table
 
         table = Table(box=box.SIMPLE_HEAD, header_style="bold", padding=(0, 1, 0, 0))
-        columns = [
-            column for column in (self[0] if self else ()) if column != "weights"
-        ]
+        columns = [name for name in (self[0] if self else ()) if name not in HIDDEN]
         for column in columns:
             shown = "MB" if column == "megabytes" else column
-            table.add_column(shown, no_wrap=column != "metric")
+            least = {"metric": 16, "data": 7}.get(column)
+            table.add_column(shown, no_wrap=least is None, min_width=least)
         for row in self:
             table.add_row(*(_cell(column, row[column]) for column in columns))
         return table

@@ -1,0 +1,169 @@
+"""The one literal table of what the zoo holds: every set of trained weights."""
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainedWeights:
+    """One set of trained weights: which file, made for what, how good.
+
+    Attributes:
+        file: File name in zoo/weights.
+        sha256: Of that file; checked before it is read.
+        tokenizers: (file name, SHA-256) by role: "text"; or "source" and "target",
+            which are one file where the two texts have one vocabulary.
+        architecture: The factory's arguments the weights belong to.
+        parameters: Number of weights of the model.
+        maxlen: Number of ids a text is cut to.
+        data: What it was trained on.
+        metric: What it reaches, with the protocol.
+        licence: Of the weights.
+        labels: Class names of a classifier, by class index.
+    """
+
+    file: str
+    sha256: str
+    tokenizers: dict[str, tuple[str, str]]
+    architecture: dict
+    parameters: int
+    maxlen: int
+    data: str
+    metric: str
+    licence: str
+    labels: tuple[str, ...] = ()
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    """One model of the zoo.
+
+    Attributes:
+        name: What `zoo.load` calls it.
+        task: "sentiment" or another of the pipelines.
+        factory: What the function that makes the model is called.
+        weights: Trained weights by the name that `weights=` takes; the first is the
+            default.
+    """
+
+    name: str
+    task: str
+    factory: str
+    weights: dict[str, TrainedWeights]
+
+
+# ---- rows that several entries share
+
+_IMDB = {
+    "tokenizers": {
+        "text": (
+            "imdb.tokenizer.json",
+            "a0c243904e8a973196bd5e34ec6600e976d964d24fb1f1c3288384fb60adf2f5",
+        )
+    },
+    "labels": ("negative", "positive"),
+    "maxlen": 400,
+    "data": "IMDB",
+    "licence": "Apache-2.0",
+}
+_SIZES = {
+    "vocabulary_size": 30_000,
+    "embedding_dim": 128,
+    "lstm_units": 64,
+    "dropout": 0.3,
+    "num_classes": 2,
+}
+
+_REVERSE = {
+    "tokenizers": dict.fromkeys(
+        ("source", "target"),
+        (
+            "reverse.tokenizer.json",
+            "bab664f321914f9cc0ae2191f4fc2b1d37e44d519a226b571693407f25524d07",
+        ),
+    ),
+    "maxlen": 256,
+    "data": "strings of a-z",
+    "licence": "Apache-2.0",
+}
+_SMALL = {
+    "source_vocabulary_size": 30,
+    "target_vocabulary_size": 30,
+    "share_embeddings": True,
+    "embedding_dim": 64,
+    "units": 128,
+    "num_layers": 1,
+    "cell": "gru",
+    "dropout": 0.1,
+}
+_LUONG = {"score": "general", "local": None, "window": None, "input_feeding": True}
+
+ENTRIES = (
+    Entry(
+        name="imdb_bilstm_attention",
+        task="sentiment",
+        factory="imdb_bilstm_attention",
+        weights={
+            "imdb": TrainedWeights(
+                file="imdb_bilstm_attention.weights.h5",
+                sha256=(
+                    "1273cc95c6702e0c09d819663ca1cf43347b850f45046cf756ffe770cffc0dd7"
+                ),
+                architecture={**_SIZES, "attention_units": 64},
+                parameters=3_947_265,
+                metric="90.91% of the 25,000 test reviews",
+                **_IMDB,
+            )
+        },
+    ),
+    Entry(
+        name="imdb_bilstm",
+        task="sentiment",
+        factory="imdb_bilstm",
+        weights={
+            "imdb": TrainedWeights(
+                file="imdb_bilstm.weights.h5",
+                sha256=(
+                    "557b7a27d6e8e48167bc914c06a31a7a83d6688d546bdf169cbb093f3b500880"
+                ),
+                architecture=_SIZES,
+                parameters=3_938_945,
+                metric="90.65% of the 25,000 test reviews",
+                **_IMDB,
+            )
+        },
+    ),
+    Entry(
+        name="reverse_bahdanau",
+        task="reversal",
+        factory="seq2seq_bahdanau",
+        weights={
+            "reverse": TrainedWeights(
+                file="reverse_bahdanau.weights.h5",
+                sha256=(
+                    "6f5d7118d8200b2705931d3f2d38020e0e2a1e8d4675f9ff115e97838015b3df"
+                ),
+                architecture={**_SMALL, "units": 64, "dropout": 0.5, "attention_units": 64},
+                parameters=134_336,
+                metric="100.00% of 2,000 new strings, exactly",
+                **_REVERSE,
+            )
+        },
+    ),
+    Entry(
+        name="reverse_luong",
+        task="reversal",
+        factory="seq2seq_luong",
+        weights={
+            "reverse": TrainedWeights(
+                file="reverse_luong.weights.h5",
+                sha256=(
+                    "46d236ad925164ab6b95431c51d1d1f028c84137d683cd11ed0a5ff577e43e88"
+                ),
+                architecture={**_SMALL, **_LUONG},
+                parameters=340_224,
+                metric="99.95% of 2,000 new strings, exactly",
+                **_REVERSE,
+            )
+        },
+    ),
+)
