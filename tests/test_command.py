@@ -211,3 +211,51 @@ def test_another_package_of_the_same_import_name_is_reported(tmp_path):
     }
     result = fresh("-c", "import zoo", env=environment, cwd=tmp_path)
     assert "pip uninstall keras-attention" in result.stderr.replace("\n", " ")
+
+
+# ---- models that write
+
+
+def test_translate_writes_a_line_a_text_in_order(capsys, tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("keras\n\nattention\n")
+    words = ["translate", "--model", "reverse_bahdanau", "--file", str(path)]
+    status, out, _ = run(capsys, *words)
+    assert status == 0 and out.splitlines() == ["sarek", "", "noitnetta"]
+
+
+def test_translate_shows_alignments_n_best_json_and_a_picture(capsys, tmp_path):
+    words = ["translate", "--model", "reverse_bahdanau", "abc"]
+    png = tmp_path / "a.png"
+    status, out, _ = run(capsys, *words, "--alignment", "--png", str(png))
+    assert status == 0 and out == "cba\t2-0 1-1 0-2\n" and png.stat().st_size > 0
+    status, out, _ = run(capsys, *words, "--num-return", "2", "--num-beams", "3")
+    assert status == 0 and len(out.splitlines()) == 2 and out.startswith("cba\t")
+    status, out, _ = run(capsys, *words, "--json")
+    found = json.loads(out)
+    assert status == 0 and (found["text"], found["source"]) == ("cba", "abc")
+    assert len(found["alignment"]) == 3
+
+
+def test_commands_take_the_models_that_they_are_for(capsys):
+    status, _, err = run(capsys, "translate", "--model", "imdb_bilstm", "a")
+    assert status == 2 and "takes a Translator" in err and "Traceback" not in err
+    status, _, err = run(capsys, "predict", "--model", "reverse_bahdanau", "a")
+    assert status == 2 and "Use the command translate" in err
+    status, _, err = run(capsys, "evaluate", "--model", "reverse_bahdanau")
+    assert status == 2 and "--task" in err
+    words = ["evaluate", "--model", "imdb_bilstm", "--task", "reverse"]
+    status, _, err = run(capsys, *words)
+    assert status == 2 and "Give --data" in err
+
+
+def test_evaluate_measures_pairs_of_a_file(capsys, tmp_path):
+    path = tmp_path / "pairs.tsv"
+    path.write_text("abc\tcba\nxy\tyx\nxy\tother\nlong\twrong\n")
+    words = ["evaluate", "--model", "reverse_bahdanau", "--task", str(path)]
+    status, out, _ = run(capsys, *words, "--metric", "exact", "--json")
+    measured = json.loads(out)
+    assert status == 0 and measured["sources"] == 3
+    assert measured["exact"] == pytest.approx(2 / 3)
+    status, out, _ = run(capsys, *words, "--metric", "bleu")
+    assert status == 0 and "sacreBLEU" in out and "tok:13a" in out
