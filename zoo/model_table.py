@@ -50,7 +50,7 @@ def list_models():
 
     Example:
 
-    >>> [row["name"] for row in list_models()]
+    >>> [row["name"] for row in list_models()][:2]
     ['imdb_bilstm_attention', 'imdb_bilstm']
     """
     return ModelTable(

@@ -68,7 +68,8 @@ def seq2seq_bahdanau(
     Args:
         weights: A task it was trained for (see `zoo.list_models()`), None (random), or
             the path of a `.weights.h5` or `.keras` file.
-        source_vocabulary_size, target_vocabulary_size: Numbers of ids [8000].
+        source_vocabulary_size: Number of ids of the sources [8000].
+        target_vocabulary_size: Number of ids of the targets [8000].
         share_embeddings: Whether the two texts have one vocabulary and one embedding
             [False].
         embedding_dim: Width of the embeddings and of the readout [256].
@@ -135,7 +136,8 @@ def seq2seq_luong(
 
     Args:
         weights: As in `seq2seq_bahdanau`.
-        source_vocabulary_size, target_vocabulary_size: Numbers of ids [8000].
+        source_vocabulary_size: Number of ids of the sources [8000].
+        target_vocabulary_size: Number of ids of the targets [8000].
         share_embeddings: Whether the two texts have one vocabulary and one embedding
             [False].
         embedding_dim: Width of the embeddings and the attentional vector [256].
@@ -210,7 +212,8 @@ def seq2seq_transformer(
 
     Args:
         weights: As in `seq2seq_bahdanau`.
-        source_vocabulary_size, target_vocabulary_size: Numbers of ids [8000].
+        source_vocabulary_size: Number of ids of the sources [8000].
+        target_vocabulary_size: Number of ids of the targets [8000].
         share_embeddings: Whether the two texts have one vocabulary and one embedding
             [False].
         embedding_dim: Width D of the tokens [256].

@@ -88,8 +88,8 @@ class Translator:
                 ranks by probability, which favours the short; 1 by its mean a token.
             coverage_penalty: beta of Wu et al. (2016), equation 14: how much to favour
                 what looked at all of the source.
-            min_length, max_length: Bounds of the number of tokens written, the end
-                counted. By default at most 2 x source tokens + 16.
+            min_length: Least number of tokens written, the end counted.
+            max_length: Greatest number of them; by default 2 x source tokens + 16.
             copy_unknown: Whether an unknown token is replaced by the source token that
                 it looked at most: Luong et al. (2015), "Addressing the Rare Word
                 Problem", section 3.3.
