@@ -95,6 +95,27 @@ _SMALL = {
     "cell": "gru",
     "dropout": 0.1,
 }
+_DATES = {
+    "tokenizers": {
+        "source": (
+            "dates.source.tokenizer.json",
+            "3547be7efd2c531df98b8d047d8689bb7411f942654485efc3f1b56601325431",
+        ),
+        "target": (
+            "dates.target.tokenizer.json",
+            "6d6203d93ae1abeab382272c8e349bf8d0bf6a4d143043909b7c3823f27b9887",
+        ),
+    },
+    "maxlen": 256,
+    "data": "dates by Unicode CLDR",
+    "licence": "Apache-2.0",
+}
+_DATES_SIZES = {
+    **_SMALL,
+    "source_vocabulary_size": 649,
+    "target_vocabulary_size": 15,
+    "share_embeddings": False,
+}
 _LUONG = {"score": "general", "local": None, "window": None, "input_feeding": True}
 
 ENTRIES = (
@@ -142,7 +163,12 @@ ENTRIES = (
                 sha256=(
                     "6f5d7118d8200b2705931d3f2d38020e0e2a1e8d4675f9ff115e97838015b3df"
                 ),
-                architecture={**_SMALL, "units": 64, "dropout": 0.5, "attention_units": 64},
+                architecture={
+                    **_SMALL,
+                    "units": 64,
+                    "dropout": 0.5,
+                    "attention_units": 64,
+                },
                 parameters=134_336,
                 metric="100.00% of 2,000 new strings, exactly",
                 **_REVERSE,
@@ -163,6 +189,23 @@ ENTRIES = (
                 parameters=340_224,
                 metric="99.95% of 2,000 new strings, exactly",
                 **_REVERSE,
+            )
+        },
+    ),
+    Entry(
+        name="dates_luong",
+        task="dates",
+        factory="seq2seq_luong",
+        weights={
+            "dates": TrainedWeights(
+                file="dates_luong.weights.h5",
+                sha256=(
+                    "abfbc4a3ae275c321f836369f0681f6c1904f8cc872fed023d97f7da98d482bb"
+                ),
+                architecture={**_DATES_SIZES, **_LUONG},
+                parameters=380_800,
+                metric="99.85% of 2,000 unseen dates, exactly",
+                **_DATES,
             )
         },
     ),
