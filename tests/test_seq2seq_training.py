@@ -18,9 +18,11 @@ from training import run_folder
 from training.datasets import load_task
 from training.optimization import WarmUp
 from training.scheduled_sampling import ScheduledSampling
-from training.seq2seq import train
+from training.seq2seq import Seq2SeqRun, train
 from training.seq2seq_config import MODELS, Seq2SeqConfig
 from training.seq2seq_evaluate import ForcedMeasures, evaluate
+from training.seq2seq_start import read_pairs, starting_translator
+from training.ship import ship
 
 WORDS = {"red": "rouge", "cat": "chat", "big": "grand", "dog": "chien", "sun": "soleil"}
 QUICK = {
@@ -290,7 +292,7 @@ def test_scheduled_sampling_feeds_guesses_but_never_in_the_place_of_start_or_pad
     sources = np.array([[5, 6, 7], [8, 9, 0]])
     targets = np.array([[1, 5, 6, 7], [1, 8, 0, 0]])
     guesses = np.array(model.guesses(sources, targets))
-    written = inner.predict([sources, targets], verbose=0).argmax(-1)
+    written = inner.predict([sources, targets], verbose=0)[..., 2:].argmax(-1) + 2
     np.testing.assert_array_equal(guesses[:, 1:], written[:, :-1])
     np.testing.assert_array_equal(guesses[:, 0], [1, 1])
     np.testing.assert_array_equal(model.mix(targets, guesses), targets)
@@ -369,12 +371,48 @@ def test_the_rate_rises_to_its_peak_and_falls_by_the_square_root():
         ({"vocabulary_size": 99}, "`vocabulary_size` has no effect"),
         ({"epochs": 0}, "`epochs` must be at least 1"),
         ({"weights": "x", "units": 8}, "`units` has no effect with `weights`"),
+        ({"weights": "x", "dropout": 0.3}, "`dropout` has no effect with `weights`"),
     ],
 )
 def test_options_that_cannot_be_are_refused(options, message):
     options = {"task": "reverse", "model": "luong", "out": "x", **options}
     with pytest.raises(ValueError, match=message):
         Seq2SeqConfig(**options)
+
+
+def test_a_start_of_another_model_is_refused(pairs, runs, tmp_path):
+    folder, _ = runs["transformer"]
+    plan = config(pairs, tmp_path / "run", "luong", weights=str(folder))
+    with pytest.raises(ValueError, match=r"a run of transformer\. Say --model"):
+        train(plan, progress=False)
+
+
+def test_pairs_with_targets_over_the_limit_are_left_out(tmp_path):
+    data = make_pairs(tmp_path / "pairs.tsv", rows=60)
+    with open(data, "a", encoding="utf-8") as file:
+        file.writelines(f"red {'big ' * n}\t{'grand ' * 300}\n" for n in range(1, 40))
+    plan = config(data, tmp_path / "run", epochs=1)
+    parts = read_pairs(plan)
+    run = Seq2SeqRun(
+        plan, tmp_path, starting_translator(plan, parts.train), parts, False
+    )
+    assert len(run.train_ids[0]) == len(run.train_ids[1]) < len(parts.train)
+    assert max(map(len, run.train_ids[1])) <= 256
+
+
+def test_a_run_is_shipped_small_with_its_tokenizers_and_sizes(runs, tmp_path):
+    folder, metrics = runs["luong"]
+    told = ship(folder, folder=tmp_path)
+    assert told["measured"] == metrics["test"]
+    assert told["tokenizers"]["source"][0] == "pairs_luong.source.tokenizer.json"
+    model = zoo.seq2seq_luong(
+        weights=str(tmp_path / told["file"]), **told["architecture"]
+    )
+    assert model.count_params() == told["parameters"] == metrics["parameters"]
+    for one, other in zip(
+        model.get_weights(), zoo.load(folder).model.get_weights(), strict=True
+    ):
+        np.testing.assert_allclose(one, other, atol=1e-2)
 
 
 def test_data_that_is_not_there_is_named(tmp_path):

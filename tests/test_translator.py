@@ -260,8 +260,70 @@ def test_what_is_no_list_of_texts_is_refused(translators):
         translators["luong"].translate("the cat")
     with pytest.raises(TypeError, match="item 1"):
         translators["luong"].translate(["the cat", None])
-    with pytest.raises(ValueError, match="num_beams"):
-        translators["luong"].translate(["the cat"], num_beams=0)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"num_beams": 0}, "`num_beams` must be an integer of at least 1"),
+        ({"num_beams": 2, "num_return": 3}, "`num_return` must be at most"),
+        ({"batch_size": 0}, "`batch_size` must be an integer of at least 1"),
+        ({"batch_size": -1}, "`batch_size` must be an integer of at least 1"),
+        ({"max_length": 0}, "`max_length` must be an integer of at least 1"),
+        ({"max_length": 2, "min_length": 3}, "`max_length` must be .* at least 3"),
+        ({"min_length": -1}, "`min_length` must be an integer of at least 0"),
+        ({"length_penalty": float("nan")}, "`length_penalty` must be a finite"),
+        ({"coverage_penalty": -1}, "`coverage_penalty` must be a finite"),
+    ],
+)
+@pytest.mark.parametrize("texts", [["the cat"], [""], []])
+def test_options_that_cannot_be_are_refused_whatever_the_texts(
+    translators, options, message, texts
+):
+    with pytest.raises(ValueError, match=message):
+        translators["luong"].translate(texts, **options)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, 2**31])
+def test_a_seed_that_is_none_is_refused(translators, seed):
+    with pytest.raises(ValueError, match="`seed` must be"):
+        translators["luong"].sample(["the cat"], seed=seed)
+
+
+def test_a_tokenizer_of_another_model_is_refused(translators):
+    model = translators["luong"].model
+    other = SequenceTokenizer.train(["a b"], "words")
+    with pytest.raises(ValueError, match="`target_tokenizer` must be the one"):
+        Translator(model, other, other)
+    with pytest.raises(ValueError, match="`maxlen` must be"):
+        tokenizer = translators["luong"].target_tokenizer
+        Translator(model, translators["luong"].source_tokenizer, tokenizer, maxlen=0)
+
+
+def test_fewer_hypotheses_than_asked_are_fewer_translations(translators):
+    found = translators["luong"].translate(
+        ["the"], num_beams=30, num_return=30, max_length=1
+    )
+    assert 1 <= len(found[0]) < 30
+    assert all(np.isfinite(translation.score) for translation in found[0])
+
+
+def test_a_least_length_over_the_usual_limit_is_kept(translators):
+    (found,) = translators["luong"].translate(["the"], num_beams=2, min_length=40)
+    assert len(found.target_tokens) + found.finished >= 40
+
+
+def test_samples_and_beams_are_scored_alike(translators):
+    (found,) = translators["luong"].sample(["the cat"], seed=1)
+    length = len(found.target_tokens) + found.finished
+    assert found.score == pytest.approx(found.log_probability / length, rel=1e-5)
+
+
+def test_few_compiled_searches_are_kept():
+    translator = make_translator("luong")
+    for number in range(20):
+        translator.translate(["go"], num_beams=1, length_penalty=number / 10)
+    assert len(translator._decoders) <= 16
 
 
 def test_no_control_token_is_ever_written(translators):
@@ -359,8 +421,9 @@ def test_the_bridge_takes_both_directions_last_states(cell):
 def test_an_unknown_model_is_refused_by_name():
     inputs = [keras.Input((None,), dtype="int32") for _ in range(2)]
     x = keras.layers.Embedding(9, 4)(inputs[1])
-    model = keras.Model(inputs, keras.layers.Dense(9)(x), name="plain")
     tokenizer = SequenceTokenizer.train(ENGLISH, "words")
+    logits = keras.layers.Dense(tokenizer.vocabulary_size)(x)
+    model = keras.Model(inputs, logits, name="plain")
     translator = Translator(model, tokenizer, tokenizer)
     with pytest.raises(ValueError, match="'plain' cannot be decoded"):
         translator.translate(["the cat"])

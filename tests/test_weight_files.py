@@ -199,6 +199,17 @@ def test_strings_are_reversed_and_the_alignment_runs_backwards(name):
     assert measured["mirrored"] >= 0.99
 
 
+def test_dates_of_many_languages_are_read():
+    """With the Babel that is installed, whose data may differ from the card's."""
+    measured = evaluate(zoo.load("dates_luong"), load_task("dates").test, "exact")
+    assert measured["exact"] >= 0.995
+
+
+def test_weights_of_one_factory_have_different_names():
+    pairs = [(entry.factory, name) for entry, name, _ in TRAINED]
+    assert len(set(pairs)) == len(pairs)
+
+
 # ---- writing and checking
 
 

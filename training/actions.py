@@ -173,6 +173,11 @@ def _evaluate_translator(translator, options):
     from training.seq2seq_evaluate import evaluate
 
     if options.task in TASKS:
+        if options.metric:
+            raise ValueError(
+                f"`metric` is for a file of pairs. Received: {options.metric!r} with "
+                f"the task {options.task}, which decides it. Leave it out."
+            )
         data = None if options.data == "tfds" else options.data
         pairs, own = load_task(options.task, data).test, OWN[options.task]
         metric, mirrored = own.metric, own.mirrored

@@ -1,5 +1,6 @@
 """EpochRun: epochs of training with validation, checkpoints, and the best one kept."""
 
+import math
 import sys
 import time
 
@@ -102,7 +103,10 @@ class EpochRun:
         """The number of the best epoch; without validation, of the last."""
         if not any(name.startswith("val_") for name in self.history[-1]):
             return len(self.history)
-        ranks = [self.rank(row) for row in self.history]
+        ranks = [
+            [math.inf if math.isnan(number) else number for number in self.rank(row)]
+            for row in self.history
+        ]
         return ranks.index(min(ranks)) + 1
 
     @property

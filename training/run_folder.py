@@ -98,13 +98,14 @@ def open_run(out, config, resume):
     return folder, Checkpoints(folder).latest(), finished
 
 
-def begin(folder, config, data):
+def begin(folder, config, data, source=None):
     """Makes the folder of a run whose data could be read, with its options in it.
 
     Args:
         folder: The run's folder.
         config: The run's options, plain types.
         data: A fingerprint of the data.
+        source: What to call the data; by default the option "data".
 
     Raises:
         ValueError: if the run was begun with other data.
@@ -115,8 +116,9 @@ def begin(folder, config, data):
         write_json(begun, {"training": config, "data": data})
     elif read_json(begun).get("data") != data:
         raise ValueError(
-            f"The run in '{folder}' was begun with other data than '{config['data']}' "
-            "holds now. Start another run, or bring the old data back."
+            f"The run in '{folder}' was begun with other data than "
+            f"'{source or config['data']}' holds now. Start another run, or bring the "
+            "old data back."
         )
 
 

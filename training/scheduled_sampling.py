@@ -3,7 +3,7 @@
 import keras
 import tensorflow as tf
 
-from zoo.tokens import PAD_ID
+from zoo.tokens import PAD_ID, UNKNOWN_ID
 
 
 class ScheduledSampling(keras.Model):
@@ -43,7 +43,8 @@ class ScheduledSampling(keras.Model):
     def guesses(self, sources, targets):
         """What the model would have written in the place of each decoder input."""
         logits = self.inner([sources, targets], training=False)
-        written = tf.argmax(logits, axis=-1, output_type=targets.dtype)
+        words = logits[..., UNKNOWN_ID:]  # neither padding nor the start is a guess
+        written = tf.argmax(words, axis=-1, output_type=targets.dtype) + UNKNOWN_ID
         return tf.concat([targets[:, :1], written[:, :-1]], axis=1)
 
     def mix(self, targets, guesses):

@@ -12,7 +12,12 @@ from training.losses import TokenAccuracy, TokenCrossentropy
 from training.optimization import adam
 from training.scheduled_sampling import ScheduledSampling
 from training.seq2seq_artifacts import plot_sample, write_artifacts
-from training.seq2seq_evaluate import ForcedMeasures, evaluate, score
+from training.seq2seq_evaluate import (
+    ForcedMeasures,
+    evaluate,
+    mirrored_share,
+    score,
+)
 from training.seq2seq_scores import better
 from training.seq2seq_start import read_pairs, starting_translator
 
@@ -44,7 +49,8 @@ def train(config, progress=True):
     parts = read_pairs(config)
     translator = starting_translator(config, parts.train)
     run = Seq2SeqRun(config, folder, translator, parts, progress)
-    run_folder.begin(folder, {"data": config.task, **config.options}, run.fingerprint)
+    source = config.data or config.task
+    run_folder.begin(folder, config.options, run.fingerprint, source)
     if checkpoint is not None:
         run.go_on_from(checkpoint)
     run.finish_epochs()
@@ -78,16 +84,24 @@ class Seq2SeqRun(EpochRun):
         self.compile()
 
     def encoded(self, pairs):
-        """Ids of both sides of pairs: two lists of lists."""
+        """Ids of both sides of pairs: two lists of lists.
+
+        A source is cut, as in use. A pair whose target is over the limit is left out:
+        cut, it would teach to stop in the middle.
+        """
         sides = (
             (self.translator.source_tokenizer, pairs.sources),
             (self.translator.target_tokenizer, pairs.targets),
         )
         most = self.translator.maxlen
-        return tuple(
-            [e.ids[:most] for e in tokenizer.encode_batch(texts)]
+        sources, targets = (
+            [encoding.ids for encoding in tokenizer.encode_batch(texts)]
             for tokenizer, texts in sides
         )
+        kept = [i for i, ids in enumerate(targets) if len(ids) <= most]
+        if len(kept) < len(targets):
+            self.say(f"{len(targets) - len(kept):,} pairs left out: over {most} tokens")
+        return [sources[i][:most] for i in kept], [targets[i] for i in kept]
 
     @property
     def fingerprint(self):
@@ -120,7 +134,7 @@ class Seq2SeqRun(EpochRun):
     def data(self, epoch):
         """The pairs of one epoch, in batches."""
         if self.config.scheduled_sampling:
-            share = epoch / max(1, self.epochs - 1)
+            share = (epoch + 1) / self.epochs
             self.model.share.assign(share * self.config.scheduled_sampling)
         rng = np.random.default_rng([self.config.seed, epoch])
         return pair_batches.dataset(
@@ -141,6 +155,8 @@ class Seq2SeqRun(EpochRun):
         scores = score(self.translator, written, references[:count], metric)
         row = {f"val_{name}": value for name, value in row.items()}
         row[f"val_{metric}"] = scores[metric]
+        if self.config.mirrored:
+            row["val_mirrored"] = mirrored_share(written)
         shown = "  ".join(f"{k.removeprefix('val_')} {v:.4f}" for k, v in row.items())
         self.say(f"{title} validation: {shown}")
         sample = max(written[:20], key=lambda t: len(t.source_tokens))

@@ -150,7 +150,7 @@ class Seq2SeqConfig:
     scheduled_sampling: float | None = option(
         None,
         "recurrent: share of the decoder's inputs that are its own guesses in the last "
-        "epoch, rising from 0 [0]",
+        "epoch, rising epoch by epoch [0]",
         least=0,
         most=1,
     )
@@ -161,7 +161,7 @@ class Seq2SeqConfig:
         1_000, "sources of the validation part that are decoded each epoch", least=1
     )
     num_beams: int = option(5, "beams of the evaluation at the end", least=1)
-    seed: int = option(0, "of weights, order and dropout", least=0, most=2**32 - 1)
+    seed: int = option(0, "of weights, order, dropout", least=0, most=2**32 - 1)
     resume: bool = option(False, "go on from the last finished epoch of --out")
 
     def __post_init__(self):
@@ -196,8 +196,8 @@ class Seq2SeqConfig:
             self._refuse("texts that are not cut by bpe", ("vocabulary_size",))
         if self.weights:
             sizes = ("embedding_dim", "num_layers", "units", "attention_units", "cell")
-            names = (*sizes, *OF_LUONG, *OF_TRANSFORMER, "vocabulary_size", "tokens")
-            self._refuse("`weights`, which decide them", names)
+            names = (*sizes, *OF_LUONG, *OF_TRANSFORMER, "dropout", "vocabulary_size")
+            self._refuse("`weights`, which decide them", (*names, "tokens"))
 
     def _refuse(self, why, names):
         given = [name for name in names if getattr(self, name) not in (None, False)]

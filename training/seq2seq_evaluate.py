@@ -50,7 +50,7 @@ def mirrored_share(written):
         for step, row in enumerate(translation.alignment):
             hits += int(row.argmax()) == length - 1 - step
             count += 1
-    return hits / count
+    return hits / max(1, count)
 
 
 def score(translator, written, references, metric):
@@ -111,4 +111,5 @@ class ForcedMeasures:
             ids = pair_batches.padded([sources[i] for i in rows])
             totals += ops.convert_to_numpy(self._run(ids, inputs, labels))
         loss, accuracy = (float(total / totals[2]) for total in totals[:2])
-        return {"loss": loss, "perplexity": math.exp(loss), "accuracy": accuracy}
+        perplexity = math.exp(min(loss, 700.0))  # beyond it there are no floats
+        return {"loss": loss, "perplexity": perplexity, "accuracy": accuracy}

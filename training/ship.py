@@ -3,7 +3,7 @@
     python -m training.ship runs/compare/imdb_bilstm_attention-0
 
 Writes zoo/weights/NAME.weights.h5 as float16, and the tokenizers of a model of two
-texts, and prints what zoo/registry.py must say of them. The card is written by hand
+texts, and prints what zoo/entries.py must say of them. The card is written by hand
 from the runs' metrics.json.
 """
 
@@ -54,6 +54,8 @@ def _architecture(run, translator):
     names = {field.name for field in dataclasses.fields(Seq2SeqConfig)}
     options = {key: value for key, value in begun.items() if key in names}
     config = Seq2SeqConfig(**options, out=str(run))
+    if config.weights:  # they decided the sizes
+        return _architecture(config.weights, translator)
     return {
         **seq2seq.DEFAULTS[f"seq2seq_{config.model}"],
         "source_vocabulary_size": translator.source_tokenizer.vocabulary_size,

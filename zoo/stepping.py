@@ -21,15 +21,18 @@ def stepper_for(model, max_length):
     Raises:
         ValueError: if the model has no decoder that is known here.
     """
+    names = {layer.name for layer in model.layers}
     kinds = {type(layer) for layer in model.layers}
-    if AttentionDecoder in kinds:
+    if any(issubclass(kind, AttentionDecoder) for kind in kinds) and "memory" in names:
         return RecurrentStepper(model)
-    if TransformerDecoderBlock in kinds:
+    blocks = any(issubclass(kind, TransformerDecoderBlock) for kind in kinds)
+    if blocks and "encoder_norm" in names:
         return TransformerStepper(model, max_length)
     raise ValueError(
         f"The model '{model.name}' cannot be decoded: it must hold an AttentionDecoder "
-        "or TransformerDecoderBlocks. Received: layers of the kinds "
-        f"{sorted(kind.__name__ for kind in kinds)}. Make it by a factory of zoo."
+        "or TransformerDecoderBlocks, under the names that zoo's factories give. "
+        f"Received: layers of the kinds {sorted(kind.__name__ for kind in kinds)}. "
+        "Make it by a factory of zoo, or give zoo.decoding a next-token function."
     )
 
 

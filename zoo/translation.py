@@ -31,7 +31,7 @@ class Translation:
     source: str
     source_tokens: list[str]
     target_tokens: list[str]
-    alignment: np.ndarray
+    alignment: np.ndarray = dataclasses.field(repr=False)
     finished: bool = True
     tokens_cut: int = 0
     model_name: str = ""
@@ -39,12 +39,16 @@ class Translation:
     def to_pharaoh(self):
         """The alignment as Pharaoh text: "0-0 1-2", source and target places from 0.
 
-        Each target token is tied to the source token it looked at most.
+        Each target token is tied to the source token it looked at most; one that looked
+        at nothing is left out.
         """
         if not self.alignment.size:
             return ""
-        best = self.alignment.argmax(axis=1)
-        return " ".join(f"{source}-{target}" for target, source in enumerate(best))
+        return " ".join(
+            f"{row.argmax()}-{target}"
+            for target, row in enumerate(self.alignment)
+            if row.any()
+        )
 
     def to_dict(self):
         """Plain types, for JSON."""

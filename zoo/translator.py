@@ -2,10 +2,17 @@
 
 import dataclasses
 import pathlib
+import threading
 
 import numpy as np
 
 from zoo.decoding import Decoder, beam_search, sample
+from zoo.decoding.arguments import (
+    check_integer,
+    check_num_return,
+    check_number,
+    check_sampling,
+)
 from zoo.files import write_by, write_json
 from zoo.stepping import stepper_for
 from zoo.text import check_texts
@@ -14,6 +21,7 @@ from zoo.translation import Translation
 
 PIPELINE = "translation"
 SOURCE_STEP = 8  # sources are padded to a multiple of this
+MOST_DECODERS = 16  # the oldest makes room: each keeps a compiled graph
 LIMITS = (16, 32, 64, 128, 256, 512)  # rooms for targets: few, so that traces are few
 
 
@@ -48,9 +56,17 @@ class Translator:
         self._model = model
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
-        self.maxlen = maxlen
+        self.maxlen = check_integer("maxlen", maxlen, 1)
         self.name = name or model.name
         self._decoders = {}  # compiled searches, by all that decides what they do
+        self._lock = threading.Lock()
+        known, size = model.output_shape[-1], target_tokenizer.vocabulary_size
+        if known != size:
+            raise ValueError(
+                "`target_tokenizer` must be the one that the model writes by: it has "
+                f"{known} ids. Received: a tokenizer of {size}. Give the one that was "
+                "saved with the model."
+            )
 
     @property
     def model(self):
@@ -89,7 +105,8 @@ class Translator:
             coverage_penalty: beta of Wu et al. (2016), equation 14: how much to favour
                 what looked at all of the source.
             min_length: Least number of tokens written, the end counted.
-            max_length: Greatest number of them; by default 2 x source tokens + 16.
+            max_length: Greatest number of them; by default 2 x source tokens + 16, at
+                most 512.
             copy_unknown: Whether an unknown token is replaced by the source token that
                 it looked at most: Luong et al. (2015), "Addressing the Rare Word
                 Problem", section 3.3.
@@ -97,19 +114,22 @@ class Translator:
 
         Returns:
             A list of `Translation`, one a text, in order; with num_return over 1 a list
-            of lists. An empty text gives an empty text.
+            of lists, which hold fewer where the search found fewer. An empty text gives
+            an empty text.
 
         Raises:
             TypeError: if `texts` is one string, or an item is not a string.
             ValueError: for numbers out of range.
         """
+        check_integer("num_beams", num_beams, 1, "1 is greedy search.")
+        check_num_return(num_return, num_beams)
         options = {
             "num_beams": num_beams,
             "num_return": num_return,
-            "length_penalty": length_penalty,
+            "length_penalty": check_number("length_penalty", length_penalty, 0),
             "length_rule": "average",
-            "coverage_penalty": coverage_penalty,
-            "min_length": min_length,
+            "coverage_penalty": check_number("coverage_penalty", coverage_penalty, 0),
+            "min_length": check_integer("min_length", min_length, 0),
         }
         found = self._search(
             texts, beam_search, options, max_length, copy_unknown, batch_size
@@ -141,8 +161,13 @@ class Translator:
         Returns:
             As `translate`.
         """
+        check_integer("seed", seed, 0)
+        check_sampling(temperature, top_k, top_p)
         options = {
-            "num_return": num_return,
+            "num_return": check_integer("num_return", num_return, 1),
+            "length_penalty": 1.0,
+            "length_rule": "average",
+            "min_length": 0,
             "temperature": temperature,
             "top_k": top_k,
             "top_p": top_p,
@@ -173,7 +198,10 @@ class Translator:
         self, texts, search, options, max_length, copy_unknown, batch_size, seed=None
     ):
         """A list of num_return translations for each text."""
-        sources = self._sources(check_texts(texts), max_length)
+        check_integer("batch_size", batch_size, 1)
+        if max_length is not None:
+            check_integer("max_length", max_length, max(1, options["min_length"]))
+        sources = self._sources(check_texts(texts), max_length, options["min_length"])
         count = options["num_return"]
         results = [[self._empty(source)] * count for source in sources]
         for places in _batches(sources, batch_size):
@@ -183,16 +211,18 @@ class Translator:
                 results[place] = [
                     self._translation(source, found, row, n, copy_unknown)
                     for n in range(count)
+                    if n == 0 or found.lengths[row, n]  # there may be fewer
                 ]
         return results
 
-    def _sources(self, texts, max_length):
+    def _sources(self, texts, max_length, min_length):
         sources = []
         for text, encoding in zip(
             texts, self.source_tokenizer.encode_batch(texts), strict=True
         ):
             ids = encoding.ids[: self.maxlen]
-            limit = max_length or min(2 * len(ids) + 16, LIMITS[-1])
+            usual = max(min_length, min(2 * len(ids) + 16, LIMITS[-1]))
+            limit = usual if max_length is None else max_length
             cut = len(encoding.ids) - len(ids)
             tokens = encoding.tokens[: self.maxlen]
             sources.append(_Source(text, ids, tokens, cut, limit))
@@ -212,12 +242,15 @@ class Translator:
 
     def _decoder(self, search, max_length, options):
         key = (search, max_length, *sorted(options.items()))
-        if key not in self._decoders:
-            stepper = stepper_for(self.model, max_length)
-            self._decoders[key] = Decoder(
-                stepper, search, max_length=max_length, **options
-            )
-        return self._decoders[key]
+        with self._lock:
+            if key not in self._decoders:
+                while len(self._decoders) >= MOST_DECODERS:
+                    del self._decoders[next(iter(self._decoders))]
+                stepper = stepper_for(self.model, max_length)
+                self._decoders[key] = Decoder(
+                    stepper, search, max_length=max_length, **options
+                )
+            return self._decoders[key]
 
     def _translation(self, source, found, row, number, copy_unknown):
         """One hypothesis as text, its alignment cut to what was read and written."""
