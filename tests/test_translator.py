@@ -22,6 +22,7 @@ MAKE = {
     "luong without feeding": lambda **sizes: zoo.seq2seq_luong(
         units=7, num_layers=2, input_feeding=False, **SIZES, **sizes
     ),
+    "dot": lambda **sizes: zoo.seq2seq_luong(units=8, score="dot", **SIZES, **sizes),
     "local": lambda **sizes: zoo.seq2seq_luong(
         units=7, local="monotonic", window=2, **SIZES, **sizes
     ),
@@ -416,6 +417,11 @@ def test_the_bridge_takes_both_directions_last_states(cell):
         assert (silent[:, 1 - half] == before.reshape(states, 2, 5)[:, 1 - half]).all()
         assert (silent[:, 1 - half] != 0).all()
         layer.set_weights(kept)
+
+
+def test_a_product_of_odd_widths_is_refused():
+    with pytest.raises(ValueError, match="`units` must be even with score='dot'"):
+        zoo.seq2seq_luong(score="dot", units=7)
 
 
 def test_an_unknown_model_is_refused_by_name():

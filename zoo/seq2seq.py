@@ -143,7 +143,8 @@ def seq2seq_luong(
         embedding_dim: Width of the embeddings and the attentional vector [256].
         units: Width of the decoder's state and of each encoder direction [256].
         num_layers: Number of layers of encoder and decoder [1].
-        score: A score of `LuongAttention` ["general"].
+        score: A score of `LuongAttention` ["general"]. With "dot" and "scaled_dot",
+            which need one width, a direction of the encoder has half of `units`.
         local: "monotonic" or "predictive" for attention to a window: see
             `LocalAttention`. None sees all of the source [None].
         window: With `local`: half the width of the window, D in the paper.
@@ -181,6 +182,11 @@ def seq2seq_luong(
 
 def _luong_attention(architecture):
     local, window = architecture["local"], architecture["window"]
+    if architecture["score"] in ("dot", "scaled_dot") and architecture["units"] % 2:
+        raise ValueError(
+            f"`units` must be even with score='{architecture['score']}': the two "
+            f"directions of the encoder share them. Received: {architecture['units']}."
+        )
     if (local is None) != (window is None):
         raise ValueError(
             "`local` and `window` go together. Received: "

@@ -127,12 +127,17 @@ def recurrent(architecture, attention, order, name):
 
 
 def _encoded(vectors, architecture):
-    """Embeddings (B, S, D) -> memory (B, S, 2 x units) and the decoder's states."""
+    """Embeddings (B, S, D) -> memory (B, S, F) and the decoder's states.
+
+    F is 2 x units; where a bare product compares it with the decoder's state, units.
+    """
     units, rnn = architecture["units"], _rnn(architecture)
+    bare = architecture.get("score") in ("dot", "scaled_dot")
+    direction = units // 2 if bare else units
     memory = _dropout(architecture, "source_dropout")(vectors)
     states = []
     for number in range(1, architecture["num_layers"] + 1):
-        layer = rnn(units, return_sequences=True, return_state=True)
+        layer = rnn(direction, return_sequences=True, return_state=True)
         encoder = keras.layers.Bidirectional(layer, name=f"encoder_{number}")
         memory, *last = encoder(memory)
         half = len(last) // 2  # the forward direction's, then the backward one's
