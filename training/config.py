@@ -6,7 +6,7 @@ nowhere else. Importing this module imports neither Keras nor TensorFlow.
 
 import dataclasses
 
-from training.options import check_bounds, option
+from training.options import RunOptions, check_bounds, option
 
 MODELS = ("imdb_bilstm_attention", "imdb_bilstm")
 FIXED_BY_WEIGHTS = (
@@ -19,7 +19,7 @@ FIXED_BY_WEIGHTS = (
 
 
 @dataclasses.dataclass(frozen=True)
-class SentimentConfig:
+class SentimentConfig(RunOptions):
     """What `training.sentiment.train` takes. None means the default in brackets.
 
     Raises:
@@ -129,13 +129,6 @@ class SentimentConfig:
                 "start without `weights`."
             )
         check_vocabulary(self.vocabulary, self.data)
-
-    @property
-    def options(self):
-        """All that decides the result, as plain types: not where it is written."""
-        options = dataclasses.asdict(self)
-        del options["out"], options["resume"]
-        return options
 
     @property
     def architecture(self):

@@ -15,6 +15,17 @@ def option(default, help, least=None, most=None):
     return dataclasses.field(default=default, metadata=metadata)
 
 
+class RunOptions:
+    """Base of the options of a run: dataclasses with the fields `out` and `resume`."""
+
+    @property
+    def options(self):
+        """All that decides the result, as plain types: not where it is written."""
+        options = dataclasses.asdict(self)
+        del options["out"], options["resume"]
+        return options
+
+
 def check_bounds(config):
     """Refuses a value outside its field's bounds."""
     for field in dataclasses.fields(config):

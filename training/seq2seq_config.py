@@ -6,7 +6,7 @@ nor TensorFlow.
 
 import dataclasses
 
-from training.options import check_bounds, option
+from training.options import RunOptions, check_bounds, option
 
 MODELS = ("bahdanau", "luong", "transformer")
 METRICS = ("exact", "bleu", "wer")
@@ -78,7 +78,7 @@ TASKS = {
 
 
 @dataclasses.dataclass(frozen=True)
-class Seq2SeqConfig:
+class Seq2SeqConfig(RunOptions):
     """What `training.seq2seq.train` takes. None means the task's own, or the default.
 
     Raises:
@@ -207,13 +207,6 @@ class Seq2SeqConfig:
                 f"{'has' if len(given) == 1 else 'have'} no effect with {why}. Leave "
                 f"{'it' if len(given) == 1 else 'them'} out."
             )
-
-    @property
-    def options(self):
-        """All that decides the result, as plain types: not where it is written."""
-        options = dataclasses.asdict(self)
-        del options["out"], options["resume"]
-        return options
 
     # ---- what the task decides where nothing is given
 
