@@ -141,15 +141,6 @@ class TransformerBlock(ResidualBlock):
                 f"`key_dim`, such as {max(1, shape[-1] // self.num_heads)}."
             )
 
-    def check_built(self):
-        """Refuses a cache of a block without weights."""
-        if not self.built:
-            raise ValueError(
-                f"The block '{self.name}' is not built, so the widths of its cache are "
-                "unknown. Received: a call of `empty_cache`. Call the block on a batch "
-                "first, or `build` it."
-            )
-
     def get_config(self):
         rotary = keras.saving.serialize_keras_object(self.rotary_embedding)
         activation = keras.activations.serialize(self.feed_forward_activation)

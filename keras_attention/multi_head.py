@@ -215,11 +215,7 @@ class MultiHeadAttention(HeadProjections):
         Returns:
             The `cache` of a call, as `empty_cache` makes it; it knows its padding.
         """
-        if not self.built:
-            raise ValueError(
-                f"Layer '{self.name}' is not built, so it has no projections yet. "
-                "Received: a call of `project_memory`. Call the layer on a batch first."
-            )
+        self.check_built("project_memory")
         key = value if key is None else key
         if value_mask is None:
             real = ops.ones(ops.shape(value)[:2], "bool")

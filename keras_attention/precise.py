@@ -81,6 +81,15 @@ class PreciseLayer(keras.layers.Layer):
         # Which results have a mask depends on the call: it hands the mask on itself.
         return None
 
+    def check_built(self, method):
+        """Refuses a method that needs the weights of a layer without any."""
+        if not self.built:
+            raise ValueError(
+                f"Layer '{self.name}' is not built, so it has no weights yet. "
+                f"Received: a call of `{method}`. Call the layer on a batch first, or "
+                "`build` it."
+            )
+
     def get_config(self):
         return {
             **super().get_config(),

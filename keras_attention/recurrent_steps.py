@@ -82,7 +82,7 @@ class RecurrentSteps(RecurrentBase):
         Returns:
             A tree of tensors whose first axis is B, the same for all steps.
         """
-        self._check_built("prepare_memory")
+        self.check_built("prepare_memory")
         memory, mask = silenced(memory, memory_mask, "memory_mask")
         return [a.project_memory(memory, value_mask=mask) for a in self.attentions]
 
@@ -98,7 +98,7 @@ class RecurrentSteps(RecurrentBase):
             attentions that have one, the attentional vector that is fed. To reorder a
             beam, take from every part.
         """
-        self._check_built("initial_state")
+        self.check_built("initial_state")
         batch = ops.shape(keras.tree.flatten(prepared)[0])[0]
         state = {
             "cell": first_states(self.cell, batch, cell_state),
@@ -120,7 +120,7 @@ class RecurrentSteps(RecurrentBase):
             `(output, weights, state)`: (B, attention_units), or (B, H + F), and (B, S),
             or a list of those. The old state is as it was.
         """
-        self._check_built("step")
+        self.check_built("step")
         inputs = ops.convert_to_tensor(inputs)
         if len(inputs.shape) != 2:
             raise ValueError(
@@ -133,13 +133,6 @@ class RecurrentSteps(RecurrentBase):
         if not self._feeds:
             output = self._readout(output, training=False)
         return self.lower(output), self._as_given(weights), state
-
-    def _check_built(self, method):
-        if not self.built:
-            raise ValueError(
-                f"Layer '{self.name}' is not built, so it has no weights yet. "
-                f"Received: a call of `{method}`. Call the layer on a batch first."
-            )
 
 
 def silenced(x, mask, name):

@@ -177,11 +177,7 @@ class ScoredAttention(AttentionLayer):
             A dict of tensors whose first axis is B: "key" as `score` takes it, "value"
             (B, S, F) and, with a mask, "mask" (B, S).
         """
-        if not self.built:
-            raise ValueError(
-                f"Layer '{self.name}' is not built, so it has no projections yet. "
-                "Received: a call of `project_memory`. Call the layer on a batch first."
-            )
+        self.check_built("project_memory")
         value = ops.convert_to_tensor(value)
         key = value if key is None else ops.convert_to_tensor(key)
         pairs, memory = None, {}

@@ -113,7 +113,7 @@ class TransformerEncoderBlock(TransformerBlock):
 
     def empty_cache(self, batch_size, length):
         """An empty cache for `length` tokens, as `MultiHeadAttention.empty_cache`."""
-        self.check_built()
+        self.check_built("empty_cache")
         return self.self_attention.empty_cache(batch_size, length)
 
     # ---- what Keras asks
@@ -259,7 +259,7 @@ class TransformerDecoderBlock(TransformerBlock):
         Returns:
             `{"self": cache, "cross": cache}`, those of the two attentions.
         """
-        self.check_built()
+        self.check_built("empty_cache")
         source = self.enter(ops.convert_to_tensor(source), "source_mask", source_mask)
         return {
             "self": self.self_attention.empty_cache(batch_size, length),
