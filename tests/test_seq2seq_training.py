@@ -12,6 +12,7 @@ import time
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 
 import zoo
 from training import run_folder
@@ -413,6 +414,28 @@ def test_a_run_is_shipped_small_with_its_tokenizers_and_sizes(runs, tmp_path):
         model.get_weights(), zoo.load(folder).model.get_weights(), strict=True
     ):
         np.testing.assert_allclose(one, other, atol=1e-2)
+
+
+def test_shipped_weights_are_not_written_over_by_accident(runs, tmp_path):
+    folder, _ = runs["luong"]
+    (tmp_path / "taken.weights.h5").write_bytes(b"precious")
+    with pytest.raises(ValueError, match=r"weights called 'taken'.*--replace"):
+        ship(folder, "taken", tmp_path)
+    assert (tmp_path / "taken.weights.h5").read_bytes() == b"precious"
+    ship(folder, "taken", tmp_path, replace=True)
+    assert (tmp_path / "taken.weights.h5").stat().st_size > 1000
+
+
+def test_products_in_bfloat16_learn_nearly_the_same(runs, pairs, tmp_path):
+    metrics = train(
+        config(pairs, tmp_path / "x", epochs=8, bfloat16=True), progress=False
+    )
+    _, exact = runs["luong"]
+    assert metrics["validation"]["loss"] == pytest.approx(
+        exact["validation"]["loss"], rel=0.2
+    )
+    options = tf.config.optimizer.get_experimental_options()
+    assert not options["auto_mixed_precision_onednn_bfloat16"]
 
 
 def test_data_that_is_not_there_is_named(tmp_path):

@@ -199,9 +199,10 @@ def test_strings_are_reversed_and_the_alignment_runs_backwards(name):
     assert measured["mirrored"] >= 0.99
 
 
-def test_dates_of_many_languages_are_read():
+@pytest.mark.parametrize("name", ["dates_luong", "dates_local"])
+def test_dates_of_many_languages_are_read(name):
     """With the Babel that is installed, whose data may differ from the card's."""
-    measured = evaluate(zoo.load("dates_luong"), load_task("dates").test, "exact")
+    measured = evaluate(zoo.load(name), load_task("dates").test, "exact")
     assert measured["exact"] >= 0.995
 
 

@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from training import run_folder
-from training.optimization import fit_epoch, reseed
+from training.optimization import bfloat16_products, fit_epoch, reseed
 from zoo.files import read_json
 
 
@@ -27,6 +27,7 @@ class EpochRun:
     """
 
     epochs = None
+    bfloat16 = False  # whether steps multiply matrices in bfloat16
 
     def __init__(self, folder, model, seed, progress=True, patience=None):
         self.folder, self.model, self.seed = folder, model, seed
@@ -80,7 +81,10 @@ class EpochRun:
         model, began = self.model, time.perf_counter()
         reseed(model, self.seed, epoch)
         title = f"epoch {epoch + 1}/{self.epochs}"
-        logs, last_weights = fit_epoch(model, self.data(epoch), title, self.progress)
+        with bfloat16_products(self.bfloat16):
+            logs, last_weights = fit_epoch(
+                model, self.data(epoch), title, self.progress
+            )
         row = {"epoch": epoch + 1, **logs, **self.validate(title)}
         row["seconds"] = time.perf_counter() - began
         self.history.append(row)

@@ -41,13 +41,13 @@ class TokenCrossentropy(keras.losses.Loss):
     def call(self, y_true, y_pred):
         """The cross-entropy of each token, (B, T)."""
         logits = ops.cast(y_pred, "float32")
-        total = ops.logsumexp(logits, axis=-1)
-        labels = ops.cast(y_true, "int32")[..., None]
-        own = total - ops.take_along_axis(logits, labels, axis=-1)[..., 0]
+        labels = ops.cast(y_true, "int32")
         if not self.label_smoothing:
-            return own
-        others = total - ops.mean(logits, axis=-1)
-        return own + self.label_smoothing * (others - own)
+            return ops.sparse_categorical_crossentropy(labels, logits, from_logits=True)
+        size = logits.shape[-1]
+        target = (1 - self.label_smoothing) * ops.one_hot(labels, size)
+        target = target + self.label_smoothing / size
+        return ops.categorical_crossentropy(target, logits, from_logits=True)
 
     def get_config(self):
         return {**super().get_config(), "label_smoothing": self.label_smoothing}

@@ -1,5 +1,7 @@
 """How every run of the package learns: optimizer, schedule, one epoch of fit, seeds."""
 
+import contextlib
+
 import keras
 import numpy as np
 from keras import ops
@@ -104,6 +106,36 @@ class LastWeights(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         self.weights = self.model.get_weights()
+
+
+@contextlib.contextmanager
+def bfloat16_products(wanted=True):
+    """Within it, TensorFlow multiplies matrices in bfloat16 on a CPU that can.
+
+    The weights, the loss and everything added up stay float32 (TensorFlow's own rewrite
+    of the graph, for oneDNN). On a processor with AVX512-BF16 or AMX a step of a
+    Transformer takes about a quarter less time; on others nothing changes, or it slows.
+
+    Raises:
+        ValueError: if Keras runs on another backend.
+    """
+    if not wanted:
+        yield
+        return
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            "`bfloat16` needs Keras on TensorFlow. Received: Keras on "
+            f"{keras.backend.backend()}. Leave it out."
+        )
+    import tensorflow as tf
+
+    name = "auto_mixed_precision_onednn_bfloat16"
+    before = tf.config.optimizer.get_experimental_options().get(name, False)
+    tf.config.optimizer.set_experimental_options({name: True})
+    try:
+        yield
+    finally:
+        tf.config.optimizer.set_experimental_options({name: before})
 
 
 def reseed(model, seed, epoch):

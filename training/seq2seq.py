@@ -80,7 +80,7 @@ class Seq2SeqRun(EpochRun):
         self.train_ids = self.encoded(parts.train)
         self.validation_ids = self.encoded(parts.validation)
         self.forced = ForcedMeasures(translator.model)
-        self.epochs = config.setting("epochs")
+        self.epochs, self.bfloat16 = config.setting("epochs"), config.bfloat16
         self.compile()
 
     def encoded(self, pairs):

@@ -154,6 +154,9 @@ class Seq2SeqConfig(RunOptions):
         least=0,
         most=1,
     )
+    bfloat16: bool = option(
+        False, "multiply matrices in bfloat16: faster on a CPU with AVX512-BF16 or AMX"
+    )
     patience: int | None = option(
         None, "stop after so many epochs without a better one [never]", least=1
     )

@@ -1,15 +1,16 @@
 """Puts the model of a finished run into the zoo: small weights, and their registry row.
 
     python -m training.ship runs/compare/imdb_bilstm_attention-0
+    python -m training.ship runs/dates --name dates_local
 
 Writes zoo/weights/NAME.weights.h5 as float16, and the tokenizers of a model of two
 texts, and prints what zoo/entries.py must say of them. The card is written by hand
 from the runs' metrics.json.
 """
 
+import argparse
 import dataclasses
 import pathlib
-import sys
 
 import zoo
 from training.seq2seq_config import Seq2SeqConfig
@@ -18,21 +19,31 @@ from zoo.files import read_json, write_by
 from zoo.weight_files import save_half, sha256
 
 
-def ship(run, name=None, folder=registry.WEIGHTS_FOLDER):
+def ship(run, name=None, folder=registry.WEIGHTS_FOLDER, replace=False):
     """Copies a run's weights into the package.
 
     Args:
         run: The folder of a finished run.
         name: What the model is to be called; by default as the run calls it.
         folder: Where to write to.
+        replace: Whether weights of that name may be written over.
 
     Returns:
         What the registry must say: a dictionary.
+
+    Raises:
+        ValueError: if there are weights of that name, or the run's options do not make
+            a model of the run's size.
     """
     pipeline = zoo.load(run)
     metrics = read_json(pathlib.Path(run) / "metrics.json")
     folder, name = pathlib.Path(folder), name or pipeline.name
     path = folder / f"{name}.weights.h5"
+    if path.exists() and not replace:
+        raise ValueError(
+            f"There are weights called '{name}' in {folder}. Give another name by "
+            "--name, or say --replace."
+        )
     save_half(pipeline.model, path)
     row = {
         "file": path.name,
@@ -56,13 +67,21 @@ def _architecture(run, translator):
     config = Seq2SeqConfig(**options, out=str(run))
     if config.weights:  # they decided the sizes
         return _architecture(config.weights, translator)
-    return {
-        **seq2seq.DEFAULTS[f"seq2seq_{config.model}"],
+    factory = f"seq2seq_{config.model}"
+    architecture = {
+        **seq2seq.DEFAULTS[factory],
         "source_vocabulary_size": translator.source_tokenizer.vocabulary_size,
         "target_vocabulary_size": translator.target_tokenizer.vocabulary_size,
         "share_embeddings": config.joint,
         **config.architecture,
     }
+    again = seq2seq.FACTORIES[factory](**architecture).count_params()
+    if again != translator.model.count_params():
+        raise ValueError(
+            f"The options of '{run}' make a model of {again:,} parameters. Its model "
+            f"has {translator.model.count_params():,}: it was made by other code."
+        )
+    return architecture
 
 
 def _ship_tokenizers(translator, name, folder):
@@ -83,6 +102,24 @@ def _ship_tokenizers(translator, name, folder):
     return rows
 
 
-if __name__ == "__main__":
-    for key, value in ship(*sys.argv[1:]).items():
+def main(arguments=None):
+    """The command line: prints the row."""
+    parser = argparse.ArgumentParser(
+        prog="python -m training.ship", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("run", help="folder of a finished run")
+    parser.add_argument("--name", help="what the model is to be called [as the run]")
+    parser.add_argument(
+        "--replace", action="store_true", help="write over such weights"
+    )
+    options = parser.parse_args(arguments)
+    try:
+        row = ship(options.run, options.name, replace=options.replace)
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    for key, value in row.items():
         print(f"{key} = {value!r}")
+
+
+if __name__ == "__main__":
+    main()

@@ -209,4 +209,26 @@ ENTRIES = (
             )
         },
     ),
+    Entry(
+        name="dates_local",
+        task="dates",
+        factory="seq2seq_luong",
+        weights={
+            "dates_local": TrainedWeights(
+                file="dates_local.weights.h5",
+                sha256=(
+                    "3d14d1d1b45b0adf9b9aa3069672cf302e108e24d1fa411ad093c1acc960a7b8"
+                ),
+                architecture={
+                    **_DATES_SIZES,
+                    **_LUONG,
+                    "local": "monotonic",
+                    "window": 10,
+                },
+                parameters=380_800,
+                metric="100.00% of 2,000 unseen dates, exactly",
+                **_DATES,
+            )
+        },
+    ),
 )
