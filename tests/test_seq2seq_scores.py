@@ -2,7 +2,16 @@
 
 import pytest
 
-from training.seq2seq_scores import better, bleu, exact_match, scores_for, word_errors
+from training.seq2seq_config import METRICS as NAMES
+from training.seq2seq_scores import (
+    METRICS,
+    better,
+    bleu,
+    chosen_by,
+    exact_match,
+    pronunciation_errors,
+    word_errors,
+)
 
 
 def test_any_reference_counts_as_right():
@@ -39,13 +48,22 @@ def test_phones_are_counted_against_the_nearest_pronunciation():
     texts = ["K AE T", "D AO", ""]
     references = [["K AE T"], ["D AA G Z", "D AO G"], ["AH"]]
     # edits 0, 1 (of 3 phones) and 1 (of 1); phones 3 + 3 + 1
-    assert word_errors(texts, references) == {
+    assert pronunciation_errors(texts, references) == {
         "wer": pytest.approx(2 / 3),
         "per": pytest.approx(2 / 7),
     }
 
 
+def test_errors_of_sentences_are_counted_by_the_word():
+    texts = ["the cat sat", "go"]
+    references = [["a cat sat down now"], ["stay", "go away"]]
+    # edits 3 (of 5 words); 1 of 1 and 1 of 2 are equally near: the first
+    assert word_errors(texts, references) == {"wer": pytest.approx(4 / 6)}
+
+
 def test_every_metric_has_a_function_and_a_direction():
-    assert [better(m) for m in ("exact", "bleu", "wer")] == [1, 1, -1]
-    for metric in ("exact", "bleu", "wer"):
-        assert metric in scores_for(metric)(["A B C D"], [["A B C D"]])
+    assert set(NAMES) == set(METRICS)
+    for name, function in METRICS.items():
+        perfect = function(["A B C D"], [["A B C D"]])[chosen_by(name)]
+        poor = function(["A C D B"], [["A B C D"]])[chosen_by(name)]
+        assert better(name) * perfect > better(name) * poor

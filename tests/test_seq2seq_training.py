@@ -1,6 +1,7 @@
 """Runs that train models of two texts, on pairs that the tests make."""
 
 import csv
+import dataclasses
 import json
 import os
 import pathlib
@@ -302,6 +303,23 @@ def test_scheduled_sampling_feeds_guesses_but_never_in_the_place_of_start_or_pad
     np.testing.assert_array_equal(mixed, np.where(targets == 0, 0, guesses))
 
 
+@pytest.mark.parametrize(
+    ("model", "option"),
+    [
+        ("bahdanau", {"attention_units": 5}),
+        ("transformer", {"num_heads": 4}),
+        ("transformer", {"intermediate_dim": 20}),
+    ],
+)
+def test_sizes_reach_the_model(pairs, tmp_path, model, option):
+    ((name, value),) = option.items()
+    plan = config(pairs, tmp_path / "run", model, **option)
+    built = starting_translator(plan, read_pairs(plan).train).model
+    config_of = json.dumps(built.get_config())
+    key = "units" if name == "attention_units" else name
+    assert f'"{key}": {value}' in config_of
+
+
 def test_scheduled_sampling_changes_what_is_learned(pairs, runs, tmp_path):
     plan = config(pairs, tmp_path / "run", epochs=8, scheduled_sampling=0.5)
     metrics = train(plan, progress=False)
@@ -309,30 +327,39 @@ def test_scheduled_sampling_changes_what_is_learned(pairs, runs, tmp_path):
     assert metrics["validation"]["accuracy"] > 0.5
 
 
+OPTIONS = [
+    {"embedding_dim": 12},
+    {"num_layers": 2},
+    {"units": 12},
+    {"cell": "lstm"},
+    {"score": "dot"},
+    {"local": "monotonic", "window": 2},
+    {"no_input_feeding": True},
+    {"batch_tokens": 40},
+    {"learning_rate": 0.005},
+    {"schedule": "constant"},
+    {"schedule": "inverse_sqrt"},
+    {"warm_up": 0.5},
+    {"clip_norm": 0.01},
+    {"dropout": 0.5},
+    {"label_smoothing": 0.3},
+    {"average": 0.0},
+    {"tokens": "characters"},
+    {"tokens": "bpe", "vocabulary_size": 22},
+    {"epochs": 3},
+    {"seed": 5},
+]
+HAVE_A_TEST_OF_THEIR_OWN = {
+    *("task", "model", "out", "data", "resume", "weights", "metric"),
+    *("source_column", "target_column", "validation_sentences", "num_beams"),
+    *("num_heads", "intermediate_dim", "attention_units"),
+    *("scheduled_sampling", "bfloat16", "patience"),
+}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "option",
-    [
-        {"embedding_dim": 12},
-        {"num_layers": 2},
-        {"units": 12},
-        {"cell": "lstm"},
-        {"score": "dot"},
-        {"local": "monotonic", "window": 2},
-        {"no_input_feeding": True},
-        {"batch_tokens": 40},
-        {"learning_rate": 0.005},
-        {"schedule": "constant"},
-        {"schedule": "inverse_sqrt"},
-        {"warm_up": 0.5},
-        {"clip_norm": 0.01},
-        {"dropout": 0.5},
-        {"label_smoothing": 0.3},
-        {"average": 0.0},
-        {"tokens": "characters"},
-        {"seed": 5},
-    ],
-    ids=lambda option: "-".join(map(str, next(iter(option.items())))),
+    "option", OPTIONS, ids=lambda option: "-".join(map(str, next(iter(option.items()))))
 )
 def test_no_option_does_nothing(base, pairs, tmp_path, option):
     metrics = train(config(pairs, tmp_path / "run", **option), progress=False)
@@ -343,6 +370,12 @@ def test_no_option_does_nothing(base, pairs, tmp_path, option):
 def base(pairs, tmp_path_factory):
     """What the run without any of those options reaches."""
     return train(config(pairs, tmp_path_factory.mktemp("base") / "run"), progress=False)
+
+
+def test_every_option_is_among_those_that_do_something():
+    tried = {name for option in OPTIONS for name in option}
+    fields = {field.name for field in dataclasses.fields(Seq2SeqConfig)}
+    assert fields == tried | HAVE_A_TEST_OF_THEIR_OWN
 
 
 # ---- the schedule
@@ -371,6 +404,9 @@ def test_the_rate_rises_to_its_peak_and_falls_by_the_square_root():
         ({"schedule": "linear"}, "`schedule` must be one of cosine"),
         ({"vocabulary_size": 99}, "`vocabulary_size` has no effect"),
         ({"epochs": 0}, "`epochs` must be at least 1"),
+        ({"epochs": 2.5}, "`epochs` must be an integer. Received: 2.5"),
+        ({"seed": True}, "`seed` must be an integer. Received: True"),
+        ({"learning_rate": "fast"}, "`learning_rate` must be a number"),
         ({"weights": "x", "units": 8}, "`units` has no effect with `weights`"),
         ({"weights": "x", "dropout": 0.3}, "`dropout` has no effect with `weights`"),
     ],

@@ -77,7 +77,7 @@ def replayed(translator, both, translation):
     if weights.ndim == 3:
         weights = weights.mean(axis=0)
     total = sum(logs[step, label] for step, label in enumerate(labels))
-    return total, weights[: len(ids)]
+    return total, weights[: len(labels)]
 
 
 # ---- a result is the model's own
@@ -98,8 +98,10 @@ def test_replaying_a_result_gives_its_score_and_its_attention(
             assert translation.log_probability == pytest.approx(total, abs=1e-3)
             length = len(translation.target_tokens) + translation.finished
             assert translation.score == pytest.approx(total / length, abs=1e-4)
-            np.testing.assert_allclose(translation.alignment, weights, atol=1e-5)
             shape = len(translation.target_tokens), len(translation.source_tokens)
+            np.testing.assert_allclose(
+                translation.alignment, weights[: shape[0]], atol=1e-5
+            )
             assert translation.alignment.shape == shape
 
 
@@ -231,6 +233,33 @@ def test_words_that_were_never_seen_do_not_stop_it(tokens):
         assert not set(ids) & {0, START_ID, END_ID}
 
 
+@pytest.mark.parametrize("kind", ["luong", "transformer"])
+def test_what_a_person_typed_stands_at_the_plot_whatever_it_is(translators, kind):
+    """Words that the tokenizer does not know, or that look like control tokens."""
+    typed = ["désolé", "xyzzy", "[UNKNOWN]", "<pad>", "мир", "$2_3$", "[END]"]
+    (found,) = translators[kind].translate(["  ".join(typed)], min_length=3)
+    assert found.source_tokens == typed
+    axes = found.plot().axes[0]
+    labels = [text.get_text().replace("\\$", "$") for text in axes.get_xticklabels()]
+    assert labels == typed
+
+
+@pytest.mark.parametrize("kind", ["bahdanau", "transformer"])
+def test_the_coverage_penalty_is_that_of_the_alignment(translators, kind):
+    """Wu et al. (2016), equation 14, of what the result itself says."""
+    translator, beta = translators[kind], 0.7
+    both = attention_submodel(translator.model)
+    options = {"num_beams": 3, "num_return": 3}
+    (row,) = translator.translate(["the sun"], coverage_penalty=beta, **options)
+    (plain,) = translator.translate(["the sun"], **options)
+    assert [t.score for t in row] != [t.score for t in plain]
+    for found in row:
+        total, weights = replayed(translator, both, found)
+        covered = weights.sum(axis=0)  # over all steps, that of the end too
+        expected = total / len(weights) + beta * np.log(np.minimum(covered, 1)).sum()
+        assert found.score == pytest.approx(expected, rel=1e-3)
+
+
 def test_unknown_words_are_copied_where_asked():
     """A model that writes nothing but unknown words, and looks where it looks."""
     translator = make_translator("bahdanau")
@@ -293,8 +322,12 @@ def test_a_seed_that_is_none_is_refused(translators, seed):
 
 def test_a_tokenizer_of_another_model_is_refused(translators):
     model = translators["luong"].model
+    target = translators["luong"].target_tokenizer
+    foreign = SequenceTokenizer.train(["a b c d"], "words")
+    with pytest.raises(ValueError, match="`source_tokenizer` must be that of"):
+        Translator(model, foreign, target)
     other = SequenceTokenizer.train(["a b"], "words")
-    with pytest.raises(ValueError, match="`target_tokenizer` must be the one"):
+    with pytest.raises(ValueError, match="`target_tokenizer` must be that of"):
         Translator(model, other, other)
     with pytest.raises(ValueError, match="`maxlen` must be"):
         tokenizer = translators["luong"].target_tokenizer
@@ -387,19 +420,23 @@ def test_the_alignment_as_pharaoh_text_and_as_a_picture(translators, tmp_path):
 # ---- the encoder's states
 
 
+@pytest.mark.parametrize("num_layers", [1, 2])
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
-def test_the_bridge_takes_both_directions_last_states(cell):
+def test_the_bridge_takes_both_directions_last_states(cell, num_layers):
+    """Of every layer of the encoder, for the same layer of the decoder."""
     model = zoo.seq2seq_luong(
         source_vocabulary_size=11,
         target_vocabulary_size=13,
         units=5,
         embedding_dim=4,
         cell=cell,
+        num_layers=num_layers,
     )
     states = {"gru": 1, "lstm": 2}[cell]
-    bridges = [model.get_layer(f"bridge_{n + 1}") for n in range(states)]
+    first = states * (num_layers - 1)
+    bridges = [model.get_layer(f"bridge_{first + n + 1}") for n in range(states)]
     inputs = keras.Model(model.inputs[0], [bridge.input for bridge in bridges])
-    encoder = model.get_layer("encoder_1")
+    encoder = model.get_layer(f"encoder_{num_layers}")
     ids = np.array([[5, 6, 7, 0]])
 
     def joined():
@@ -419,9 +456,31 @@ def test_the_bridge_takes_both_directions_last_states(cell):
         layer.set_weights(kept)
 
 
-def test_a_product_of_odd_widths_is_refused():
-    with pytest.raises(ValueError, match="`units` must be even with score='dot'"):
-        zoo.seq2seq_luong(score="dot", units=7)
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"score": "dot", "units": 7}, "`units` must be even with score='dot'"),
+        ({"score": "product"}, "`score` must be one of dot, scaled_dot, general"),
+        ({"cell": "rnn"}, "`cell` must be one of gru, lstm. Received: 'rnn'"),
+        ({"units": 7.5}, "`units` must be an integer of at least 1"),
+        ({"units": True}, "`units` must be an integer of at least 1"),
+        ({"source_vocabulary_size": 4}, "must be an integer of at least 5"),
+        ({"dropout": "some"}, "`dropout` must be 0 <= dropout < 1"),
+        ({"dropout": 1}, "`dropout` must be 0 <= dropout < 1"),
+        ({"share_embeddings": "yes"}, "`share_embeddings` must be one of True, False"),
+        ({"share_embeddings": True, "units": 4}, None),
+        ({"units": np.int64(6), "dropout": np.float32(0.25)}, None),
+        ({"local": "monotonic"}, "`local` and `window` go together"),
+        ({"local": "global", "window": 3}, "`local` must be one of None, monotonic"),
+        ({"window": 0, "local": "monotonic"}, "`window` must be an integer"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused_by_name(sizes, message):
+    if message is None:
+        assert zoo.seq2seq_luong(**sizes).count_params() > 0
+        return
+    with pytest.raises(ValueError, match=message):
+        zoo.seq2seq_luong(**sizes)
 
 
 def test_an_unknown_model_is_refused_by_name():

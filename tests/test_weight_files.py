@@ -17,6 +17,7 @@ from training.seq2seq_evaluate import evaluate
 from training.ship import ship
 from zoo import registry, sentiment, seq2seq, weight_files
 from zoo.pipelines import SentimentClassifier
+from zoo.seq2seq_sizes import DEFAULTS
 from zoo.text import Tokenizer
 
 FACTORIES = {**sentiment.FACTORIES, **seq2seq.FACTORIES}
@@ -72,7 +73,7 @@ def test_every_model_has_a_card_with_its_numbers(entry, name, trained):
 def test_sizes_stand_in_one_way_everywhere(entry, name, trained):
     """The factory's defaults, the registry and the help text of the options agree."""
     if entry.factory in seq2seq.FACTORIES:  # the weights decide the sizes left out
-        assert set(trained.architecture) == set(seq2seq.DEFAULTS[entry.factory])
+        assert set(trained.architecture) == set(DEFAULTS[entry.factory])
         return
     signature = inspect.signature(sentiment.FACTORIES[entry.name])
     helps = {f.name: f.metadata["help"] for f in options if "help" in f.metadata}

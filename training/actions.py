@@ -12,6 +12,12 @@ from training import config as configs
 from training.options import from_options
 from training.seq2seq_config import Seq2SeqConfig
 
+# Options of the commands that only some models, or some ways to write, take.
+OF_CLASSIFIERS = ("text_column", "label_column", "data_dir")
+OF_TRANSLATORS = ("task", "metric", "source_column", "target_column", "num_beams")
+OF_SEARCH = ("num_beams", "length_penalty", "coverage_penalty", "min_length")
+OF_SAMPLES = ("temperature", "top_k", "top_p")
+
 
 def run_list(options):
     """Prints the table of models."""
@@ -47,13 +53,14 @@ def run_translate(options):
     import zoo
 
     translator = _loaded(zoo.load(options.model), zoo.Translator, options.model)
-    found = translator.translate(
-        texts,
-        num_beams=options.num_beams,
-        num_return=options.num_return,
-        copy_unknown=options.copy_unknown,
-        batch_size=options.batch_size,
-    )
+    common = ("num_return", "max_length", "copy_unknown", "batch_size")
+    if options.sample is None:
+        _refuse_options(options, OF_SAMPLES, "--sample")
+        found = translator.translate(texts, **_given(options, (*common, *OF_SEARCH)))
+    else:
+        _refuse_options(options, OF_SEARCH, "a search, without --sample")
+        given = _given(options, (*common, *OF_SAMPLES))
+        found = translator.sample(texts, seed=options.sample, **given)
     for row in found:
         for translation in row if options.num_return > 1 else [row]:
             if options.json:
@@ -136,17 +143,9 @@ def _evaluate_classifier(clf, options):
     """Accuracy and cross-entropy on labelled texts."""
     from training.evaluate import evaluate_source
 
-    if options.task is not None:
-        raise ValueError(
-            f"--task is for models of two texts. Received: --task {options.task} with "
-            f"{clf.name}. Give --data."
-        )
+    _refuse_options(options, OF_TRANSLATORS, f"a model of two texts, not {clf.name}")
     measured = evaluate_source(
-        clf,
-        options.data,
-        options.text_column,
-        options.label_column,
-        data_dir=options.data_dir,
+        clf, options.data or "tfds", **_given(options, OF_CLASSIFIERS)
     )
     if options.json:
         _print_json(measured)
@@ -161,31 +160,18 @@ def _evaluate_classifier(clf, options):
 
 
 def _evaluate_translator(translator, options):
-    """The metric of a task on its test part."""
+    """The metric of a task on its test part, or of a file of pairs."""
+    from training.seq2seq_cards import NAMES, shown
+    from training.seq2seq_evaluate import evaluate_task
+
+    _refuse_options(options, OF_CLASSIFIERS, f"a classifier, not {translator.name}")
     if options.task is None:
         raise ValueError(
             f"{translator.name} is a model of two texts: say on what to measure it by "
             "--task reverse, dates, g2p, en-fr or a file of pairs."
         )
-    from training.datasets import TASKS, load_pairs, load_task
-    from training.seq2seq_cards import NAMES, shown
-    from training.seq2seq_config import TASKS as OWN
-    from training.seq2seq_evaluate import evaluate
-
-    if options.task in TASKS:
-        if options.metric:
-            raise ValueError(
-                f"`metric` is for a file of pairs. Received: {options.metric!r} with "
-                f"the task {options.task}, which decides it. Leave it out."
-            )
-        data = None if options.data == "tfds" else options.data
-        pairs, own = load_task(options.task, data).test, OWN[options.task]
-        metric, mirrored = own.metric, own.mirrored
-    else:
-        pairs, metric, mirrored = load_pairs(options.task), options.metric, False
-    measured = evaluate(
-        translator, pairs, metric or "bleu", options.num_beams, mirrored
-    )
+    given = _given(options, ("data", *OF_TRANSLATORS))
+    measured = evaluate_task(translator, **given)
     if options.json:
         _print_json(measured)
         return
@@ -262,6 +248,19 @@ def _console():
 
 def _print_json(value):
     print(json.dumps(value, ensure_ascii=False))
+
+
+def _given(options, names):
+    """The options that were on the line, by name."""
+    values = {name: getattr(options, name) for name in names}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _refuse_options(options, names, why):
+    """No option is silently without effect."""
+    for name in _given(options, names):
+        flag = "--" + name.replace("_", "-")
+        raise ValueError(f"{flag} is for {why}. Leave it out.")
 
 
 def _loaded(pipeline, kind, name):

@@ -15,6 +15,17 @@ from training.options import add_options
 from training.seq2seq_config import Seq2SeqConfig
 
 DEFAULT_MODEL = "imdb_bilstm_attention"
+TRANSLATE_OPTIONS = (  # those without a default here: the pipeline has its own
+    ("--num-beams", int, "hypotheses of a text; 1 is greedy search [5]"),
+    ("--length-penalty", float, "over 0 favours the long [1.0]"),
+    ("--coverage-penalty", float, "over 0 favours what looked at all [0.0]"),
+    ("--min-length", int, "least number of tokens, the end counted [0]"),
+    ("--max-length", int, "greatest number of tokens [2 x the source's + 16]"),
+    ("--sample", int, "draw at random by this seed instead of searching"),
+    ("--temperature", float, "of --sample: under 1 is bolder in what is likely [1.0]"),
+    ("--top-k", int, "of --sample: draw among the k likeliest [all]"),
+    ("--top-p", float, "of --sample: draw among the likeliest of this share [all]"),
+)
 
 
 def main(words=None):
@@ -104,10 +115,11 @@ def _translate(commands):
     help = "write a text for each text, by a model of two texts"
     parser = _command(commands, "translate", actions.run_translate, help)
     _add_texts(parser, default=None)
-    parser.add_argument("--num-beams", type=int, default=5, metavar="INT", help="[5]")
     help = "translations of each text [1]"
     parser.add_argument("--num-return", type=int, default=1, metavar="INT", help=help)
     parser.add_argument("--batch-size", type=int, default=32, metavar="INT")
+    for flag, kind, help in TRANSLATE_OPTIONS:
+        parser.add_argument(flag, type=kind, metavar=kind.__name__.upper(), help=help)
     help = "print which source token each token looked at, as 0-0 1-2"
     parser.add_argument("--alignment", action="store_true", help=help)
     help = "write source words in the place of unknown ones"
@@ -146,10 +158,11 @@ def _evaluate(commands):
     help = "measure a model on the test part of a source, or on a file"
     parser = _command(commands, "evaluate", actions.run_evaluate, help)
     _add_model(parser)
-    only = ("data", "text_column", "label_column", "data_dir")
-    add_options(parser, configs.SentimentConfig, only=only)
-    only = ("task", "metric", "num_beams")
-    add_options(parser, Seq2SeqConfig, only=only, optional=True)
+    for config, only in (
+        (configs.SentimentConfig, ("data", *actions.OF_CLASSIFIERS)),
+        (Seq2SeqConfig, actions.OF_TRANSLATORS),
+    ):
+        add_options(parser, config, only=only, optional=True)
     _add_json(parser)
 
 

@@ -38,6 +38,9 @@ class EpochRun:
 
     # ---- what a run decides
 
+    def begin_epoch(self, epoch):
+        """What to set before the epoch (from 0); nothing here."""
+
     def data(self, epoch):
         """A tf.data.Dataset of one epoch (from 0), by its number and the seed alone."""
         raise NotImplementedError(f"{type(self).__name__} must override `data`.")
@@ -80,6 +83,7 @@ class EpochRun:
         """One pass over the training data; writes its row and its checkpoint."""
         model, began = self.model, time.perf_counter()
         reseed(model, self.seed, epoch)
+        self.begin_epoch(epoch)
         title = f"epoch {epoch + 1}/{self.epochs}"
         with bfloat16_products(self.bfloat16):
             logs, last_weights = fit_epoch(

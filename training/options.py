@@ -4,6 +4,7 @@ Importing this module imports neither Keras nor TensorFlow.
 """
 
 import dataclasses
+import numbers
 
 
 def option(default, help, least=None, most=None):
@@ -27,7 +28,7 @@ class RunOptions:
 
 
 def check_bounds(config):
-    """Refuses a value outside its field's bounds."""
+    """Refuses a value outside its field's bounds, or that is no such number."""
     for field in dataclasses.fields(config):
         _check_bounds(field, getattr(config, field.name))
 
@@ -36,6 +37,11 @@ def _check_bounds(field, value):
     least, most = field.metadata.get("least"), field.metadata.get("most")
     if value is None or (least is None and most is None):
         return
+    whole = _plain_type(field.type) is int
+    kind = numbers.Integral if whole else numbers.Real
+    if not isinstance(value, kind) or isinstance(value, bool):
+        wanted = "an integer" if whole else "a number"
+        raise ValueError(f"`{field.name}` must be {wanted}. Received: {value!r}.")
     above = least is None or value >= least  # False for nan
     if not above or (most is not None and value > most):
         bounds = f"at least {least}" + ("" if most is None else f" and at most {most}")
@@ -50,7 +56,7 @@ def add_options(parser, config_class, leave_out=(), only=None, optional=False):
         config_class: A dataclass of options.
         leave_out: Names of fields without an option.
         only: Names of the fields that have one; None is all.
-        optional: Whether fields that must be given may be left out, as None.
+        optional: Whether every option that is left out is None.
     """
     for field in dataclasses.fields(config_class):
         if field.name in leave_out or (only and field.name not in only):
@@ -66,7 +72,7 @@ def add_options(parser, config_class, leave_out=(), only=None, optional=False):
         parser.add_argument(
             flag,
             type=_plain_type(field.type),
-            default=None if missing else field.default,
+            default=None if missing or optional else field.default,
             required=required,
             metavar=_plain_type(field.type).__name__.upper(),
             help=_help(field),

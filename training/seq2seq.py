@@ -18,7 +18,7 @@ from training.seq2seq_evaluate import (
     mirrored_share,
     score,
 )
-from training.seq2seq_scores import better
+from training.seq2seq_scores import better, chosen_by
 from training.seq2seq_start import read_pairs, starting_translator
 
 
@@ -131,11 +131,14 @@ class Seq2SeqRun(EpochRun):
             jit_compile=False,
         )
 
-    def data(self, epoch):
-        """The pairs of one epoch, in batches."""
+    def begin_epoch(self, epoch):
+        """The share of the decoder's inputs that are its own guesses rises."""
         if self.config.scheduled_sampling:
             share = (epoch + 1) / self.epochs
             self.model.share.assign(share * self.config.scheduled_sampling)
+
+    def data(self, epoch):
+        """The pairs of one epoch, in batches."""
         rng = np.random.default_rng([self.config.seed, epoch])
         return pair_batches.dataset(
             *self.train_ids, self.config.setting("batch_tokens"), rng
@@ -146,7 +149,7 @@ class Seq2SeqRun(EpochRun):
     def validate(self, title):
         """Teacher-forced measures and the metric of greedy search, on validation."""
         row = self.forced(*self.validation_ids)
-        metric = self.config.chosen_by
+        metric = self.config.measured_by
         sources, references = reference_groups(self.parts.validation)
         count = self.config.validation_sentences
         written = self.translator.translate(
@@ -154,7 +157,7 @@ class Seq2SeqRun(EpochRun):
         )
         scores = score(self.translator, written, references[:count], metric)
         row = {f"val_{name}": value for name, value in row.items()}
-        row[f"val_{metric}"] = scores[metric]
+        row[f"val_{chosen_by(metric)}"] = scores[chosen_by(metric)]
         if self.config.mirrored:
             row["val_mirrored"] = mirrored_share(written)
         shown = "  ".join(f"{k.removeprefix('val_')} {v:.4f}" for k, v in row.items())
@@ -167,8 +170,8 @@ class Seq2SeqRun(EpochRun):
 
     def rank(self, row):
         """Best metric, then least loss."""
-        metric = self.config.chosen_by
-        return -better(metric) * row[f"val_{metric}"], row["val_loss"]
+        metric = self.config.measured_by
+        return -better(metric) * row[f"val_{chosen_by(metric)}"], row["val_loss"]
 
     def metrics(self):
         """What the run reached, once it is finished."""
@@ -196,7 +199,7 @@ class Seq2SeqRun(EpochRun):
         return evaluate(
             self.translator,
             self.parts.test,
-            self.config.chosen_by,
+            self.config.measured_by,
             self.config.num_beams,
             self.config.mirrored,
         )

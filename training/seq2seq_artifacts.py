@@ -4,6 +4,7 @@ from keras_attention import attention_submodel
 from training import seq2seq_cards
 from training.artifacts import conditions, plot_history, without_optimizer
 from training.datasets import reference_groups
+from training.seq2seq_scores import chosen_by
 from zoo.files import read_json, write_by, write_json, write_text
 from zoo.translator import Translator
 
@@ -36,7 +37,7 @@ def write_artifacts(folder, config, translator, parts, metrics, history):
     write_by(folder / "attention.keras", attention_submodel(translator.model).save)
     plots = folder / "plots"
     plots.mkdir(exist_ok=True)
-    metric = config.chosen_by
+    metric = chosen_by(config.measured_by)
     write_by(
         plots / "history.png",
         lambda path: plot_history(history, path, ("loss", metric)),

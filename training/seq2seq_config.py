@@ -9,7 +9,7 @@ import dataclasses
 from training.options import RunOptions, check_bounds, option
 
 MODELS = ("bahdanau", "luong", "transformer")
-METRICS = ("exact", "bleu", "wer")
+METRICS = ("exact", "bleu", "wer", "pronunciation")
 KINDS = ("bpe", "characters", "words")
 OF_RECURRENT = ("units", "cell", "scheduled_sampling")
 OF_LUONG = ("score", "local", "window", "no_input_feeding")
@@ -21,7 +21,7 @@ class Task:
     """How the texts of a task are cut into tokens, and how it is measured.
 
     Attributes:
-        metric: "exact", "bleu" or "wer": what chooses the best epoch.
+        metric: One of METRICS: what chooses the best epoch.
         source_tokens, target_tokens: Kinds of `zoo.tokens.SequenceTokenizer`.
         joint: Whether both texts have one vocabulary and one embedding.
         settings: What to use for options that are left out.
@@ -67,7 +67,7 @@ TASKS = {
     "reverse": Task("exact", "characters", "characters", True, _SMALL, mirrored=True),
     "dates": Task("exact", "characters", "characters", False, _SMALL),
     "g2p": Task(
-        "wer",
+        "pronunciation",
         "characters",
         "words",
         False,
@@ -102,7 +102,9 @@ class Seq2SeqConfig(RunOptions):
         None, "for a file: cut texts into bpe, characters or words [bpe]"
     )
     metric: str | None = option(
-        None, "for a file: bleu, exact or wer chooses the best epoch [bleu]"
+        None,
+        "for a file: what chooses the best epoch: bleu, exact, wer, or pronunciation "
+        "(targets are the phones of a word) [bleu]",
     )
     weights: str | None = option(None, "start from the folder of a run [random]")
     vocabulary_size: int | None = option(
@@ -227,8 +229,8 @@ class Seq2SeqConfig(RunOptions):
         return TASKS[self.task].joint if self.task in TASKS else self.kinds[0] == "bpe"
 
     @property
-    def chosen_by(self):
-        """The metric that chooses the best epoch."""
+    def measured_by(self):
+        """The metric of the task, which chooses the best epoch."""
         return TASKS[self.task].metric if self.task in TASKS else self.metric or "bleu"
 
     @property

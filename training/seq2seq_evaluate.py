@@ -6,9 +6,10 @@ import numpy as np
 from keras import ops
 
 from training import pair_batches
-from training.datasets import reference_groups
+from training.datasets import load_pairs, load_task, reference_groups
 from training.losses import TokenCrossentropy
-from training.seq2seq_scores import scores_for
+from training.seq2seq_config import TASKS
+from training.seq2seq_scores import METRICS
 from zoo.decoding.compiled import compiled
 from zoo.normalization import normalized
 from zoo.tokens import PAD_ID
@@ -22,7 +23,7 @@ def evaluate(translator, pairs, metric, num_beams=5, mirrored=False):
     Args:
         translator: A `zoo.Translator`.
         pairs: `training.datasets.Pairs`; any target of a source counts as right.
-        metric: "exact", "bleu" or "wer".
+        metric: One of `seq2seq_scores.METRICS`.
         num_beams: 1 is greedy search.
         mirrored: Whether to measure the alignments as `mirrored_share` does.
 
@@ -36,6 +37,52 @@ def evaluate(translator, pairs, metric, num_beams=5, mirrored=False):
     if mirrored:
         scores["mirrored"] = mirrored_share(written)
     return {**scores, "sources": len(sources), "num_beams": num_beams}
+
+
+def evaluate_task(
+    translator,
+    task,
+    *,
+    data=None,
+    source_column=None,
+    target_column=None,
+    metric=None,
+    num_beams=5,
+):
+    """`evaluate` on the test part of a task, or on all pairs of a file.
+
+    Args:
+        translator: A `zoo.Translator`.
+        task: "reverse", "dates", "g2p", "en-fr", or the path of a file of pairs.
+        data: For "g2p" and "en-fr": where they are.
+        source_column, target_column: For a file, as `datasets.load_pairs` takes them.
+        metric: For a file: one of `seq2seq_scores.METRICS`, by default "bleu".
+        num_beams: 1 is greedy search.
+
+    Raises:
+        ValueError: for an option that the task decides, or that does nothing.
+    """
+    columns = {"source_column": source_column, "target_column": target_column}
+    if task not in TASKS:
+        if data is not None:
+            raise ValueError(
+                f"`data` is for the tasks g2p and en-fr. Received: {data!r} with "
+                f"{str(task)!r}. Leave it out: all pairs of that file are measured."
+            )
+        if metric is not None and metric not in METRICS:
+            raise ValueError(
+                f"`metric` must be one of {', '.join(METRICS)}. Received: {metric!r}."
+            )
+        pairs = load_pairs(task, **columns)
+        return evaluate(translator, pairs, metric or "bleu", num_beams)
+    own = TASKS[task]
+    if metric is not None:
+        raise ValueError(
+            f"`metric` is for a file of pairs. Received: {metric!r} with the task "
+            f"{task}, which has its own. Leave it out."
+        )
+    pairs = load_task(task, data, **columns).test
+    return evaluate(translator, pairs, own.metric, num_beams, own.mirrored)
 
 
 def mirrored_share(written):
@@ -64,7 +111,7 @@ def score(translator, written, references, metric):
         references = [
             [normalized(text, lowercase)[0] for text in texts] for texts in references
         ]
-    return scores_for(metric)([t.text for t in written], references)
+    return METRICS[metric]([t.text for t in written], references)
 
 
 class ForcedMeasures:

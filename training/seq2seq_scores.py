@@ -1,22 +1,18 @@
-"""How good what was written is: exact match, BLEU and phoneme errors, by libraries."""
+"""How good what was written is: exact match, BLEU, word errors, by libraries.
+
+Each metric is a function `(texts, references) -> {name: number or string}` of N texts
+and of N lists of right texts.
+"""
 
 
-def scores_for(metric):
-    """The function that scores by the metric of a task.
-
-    Args:
-        metric: "exact", "bleu" or "wer".
-
-    Returns:
-        A function `(texts, references) -> {name: number or string}` of N texts and of N
-        lists of right texts.
-    """
-    return {"exact": exact_match, "bleu": bleu, "wer": word_errors}[metric]
+def chosen_by(metric):
+    """The number among a metric's that says which of two models is the better."""
+    return "wer" if metric == "pronunciation" else metric
 
 
 def better(metric):
     """1 where a higher number of the metric is better, -1 where a lower one is."""
-    return -1 if metric == "wer" else 1
+    return -1 if chosen_by(metric) == "wer" else 1
 
 
 def exact_match(texts, references):
@@ -52,8 +48,10 @@ def bleu(texts, references):
     return {"bleu": score, "signature": str(metric.get_signature())}
 
 
-def word_errors(texts, references):
+def pronunciation_errors(texts, references):
     """WER and PER of pronunciations, whose phones are separated by blanks.
+
+    A text is the phones of one word here.
 
     WER is the fraction of words whose phones are none of the right pronunciations. PER
     is the number of phones to insert, delete or replace, to come to the nearest of
@@ -61,23 +59,44 @@ def word_errors(texts, references):
 
     Example:
 
-    >>> word_errors(["K AE T", "D AO"], [["K AE T"], ["D AO G", "D AA G Z"]])
+    >>> pronunciation_errors(["K AE T", "D AO"], [["K AE T"], ["D AO G", "D AA G Z"]])
     {'wer': 0.5, 'per': 0.16666666666666666}
     """
-    import jiwer
-
-    errors = phones = 0
-    for text, refs in zip(texts, references, strict=True):
-        counts = [_edits(jiwer.process_words(ref, text)) for ref in refs]
-        fewest, length = min(counts, key=lambda count: count[0])
-        errors, phones = errors + fewest, phones + length
     return {
         "wer": 1 - exact_match(texts, references)["exact"],
-        "per": errors / phones,
+        "per": word_errors(texts, references)["wer"],
     }
 
 
+def word_errors(texts, references):
+    """WER of sentences: words to insert, delete or replace, per word of the reference.
+
+    Each text is held against the reference that it is nearest to.
+
+    Example:
+
+    >>> word_errors(["the cat sat"], [["a cat sat down", "the dog lay"]])
+    {'wer': 0.5}
+    """
+    import jiwer
+
+    errors = words = 0
+    for text, refs in zip(texts, references, strict=True):
+        counts = [_edits(jiwer.process_words(ref, text)) for ref in refs]
+        fewest, length = min(counts, key=lambda count: count[0])
+        errors, words = errors + fewest, words + length
+    return {"wer": errors / words}
+
+
 def _edits(output):
-    """(edits, phones of the reference)."""
+    """(edits, words of the reference)."""
     edits = output.substitutions + output.deletions + output.insertions
     return edits, output.hits + output.substitutions + output.deletions
+
+
+METRICS = {
+    "exact": exact_match,
+    "bleu": bleu,
+    "wer": word_errors,
+    "pronunciation": pronunciation_errors,
+}

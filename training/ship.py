@@ -16,6 +16,7 @@ import zoo
 from training.seq2seq_config import Seq2SeqConfig
 from zoo import registry, seq2seq
 from zoo.files import read_json, write_by
+from zoo.seq2seq_sizes import DEFAULTS
 from zoo.weight_files import save_half, sha256
 
 
@@ -69,7 +70,7 @@ def _architecture(run, translator):
         return _architecture(config.weights, translator)
     factory = f"seq2seq_{config.model}"
     architecture = {
-        **seq2seq.DEFAULTS[factory],
+        **DEFAULTS[factory],
         "source_vocabulary_size": translator.source_tokenizer.vocabulary_size,
         "target_vocabulary_size": translator.target_tokenizer.vocabulary_size,
         "share_embeddings": config.joint,

@@ -2,12 +2,12 @@
 
 import dataclasses
 import functools
-import numbers
 import pathlib
 
 import numpy as np
 
 from keras_attention import attention_submodel, holds_attention
+from zoo.checks import check_integer
 from zoo.explanation import Explanation
 from zoo.files import write_by, write_json
 
@@ -54,7 +54,7 @@ class SentimentClassifier:
         self._model = model
         self.tokenizer = tokenizer
         self.labels = tuple(labels)
-        self.maxlen = _at_least_one("maxlen", maxlen)
+        self.maxlen = check_integer("maxlen", maxlen, 1)
         self.name = name or model.name
         width = model.output_shape[-1]
         if width != (1 if len(self.labels) == 2 else len(self.labels)):
@@ -107,7 +107,7 @@ class SentimentClassifier:
         Returns:
             Array (texts, classes), in order.
         """
-        _at_least_one("batch_size", batch_size)
+        check_integer("batch_size", batch_size, 1)
         ids = [[i for i in row if i] if 0 in row else row for row in ids]
         probabilities = np.empty((len(ids), len(self.labels)), "float32")
         for rows in self._batches(ids, batch_size):
@@ -241,11 +241,3 @@ def cut_and_pad(ids, maxlen, multiple_of=1):
     for row, values in zip(array, ids, strict=True):
         row[: len(values)] = values
     return array
-
-
-def _at_least_one(name, value):
-    if not isinstance(value, numbers.Integral) or value < 1:
-        raise ValueError(
-            f"`{name}` must be an integer of at least 1. Received: {value!r}."
-        )
-    return value

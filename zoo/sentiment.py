@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_attention import BahdanauAttention
 from zoo import registry
+from zoo.checks import check_fraction, check_integer
 from zoo.text import START_ID, UNKNOWN_ID
 from zoo.trained import check_contradictions, load_trained, weights_path
 from zoo.weight_files import load_file
@@ -228,13 +229,11 @@ def with_new_head(model, num_classes, classifier_activation="auto"):
 
 def _check_arguments(architecture, activation):
     for key, value in architecture.items():
-        least = {"dropout": 0, "num_classes": 2, "vocabulary_size": 3}.get(key, 1)
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        fits = 0 <= value < 1 if key == "dropout" else whole and value >= least
-        if not fits:
-            wanted = f"an integer of at least {least}"
-            wanted = "0 <= dropout < 1" if key == "dropout" else wanted
-            raise ValueError(f"`{key}` must be {wanted}. Received: {value!r}.")
+        if key == "dropout":
+            check_fraction(key, value)
+        else:
+            least = {"num_classes": 2, "vocabulary_size": 3}.get(key, 1)
+            check_integer(key, value, least)
     if activation not in ("auto", None):
         raise ValueError(
             "`classifier_activation` must be 'auto' (probabilities) or None (logits). "

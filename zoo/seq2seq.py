@@ -6,40 +6,9 @@ the start id 1, and gives logits (B, T, V) of the token that comes next.
 
 from keras_attention import BahdanauAttention, LocalAttention, LuongAttention
 from zoo import registry, seq2seq_graphs
+from zoo.seq2seq_sizes import DEFAULTS, checked_sizes
 from zoo.trained import check_contradictions, load_trained, weights_path
 from zoo.weight_files import load_file
-
-_TEXTS = {
-    "source_vocabulary_size": 8_000,
-    "target_vocabulary_size": 8_000,
-    "share_embeddings": False,
-}
-_RECURRENT = {
-    **_TEXTS,
-    "embedding_dim": 256,
-    "units": 256,
-    "num_layers": 1,
-    "cell": "gru",
-    "dropout": 0.2,
-}
-DEFAULTS = {
-    "seq2seq_bahdanau": {**_RECURRENT, "attention_units": 256},
-    "seq2seq_luong": {
-        **_RECURRENT,
-        "score": "general",
-        "local": None,
-        "window": None,
-        "input_feeding": True,
-    },
-    "seq2seq_transformer": {
-        **_TEXTS,
-        "embedding_dim": 256,
-        "num_layers": 3,
-        "num_heads": 4,
-        "intermediate_dim": 1024,
-        "dropout": 0.1,
-    },
-}
 
 
 def seq2seq_bahdanau(
@@ -98,6 +67,7 @@ def seq2seq_bahdanau(
     Reference: Bahdanau, Cho & Bengio (2015), "Neural Machine Translation by Jointly
     Learning to Align and Translate", arXiv:1409.0473, section 3 and appendix A.
     """
+    arguments = locals()
 
     def build(architecture, name):
         attention = BahdanauAttention(
@@ -105,7 +75,7 @@ def seq2seq_bahdanau(
         )
         return seq2seq_graphs.recurrent(architecture, attention, "bahdanau", name)
 
-    return _made(build, "seq2seq_bahdanau", weights, locals())
+    return _made(build, "seq2seq_bahdanau", arguments)
 
 
 def seq2seq_luong(
@@ -171,28 +141,18 @@ def seq2seq_luong(
     Reference: Luong, Pham & Manning (2015), "Effective Approaches to Attention-based
     Neural Machine Translation", arXiv:1508.04025.
     """
+    arguments = locals()
 
     def build(architecture, name):
         return seq2seq_graphs.recurrent(
             architecture, _luong_attention(architecture), "luong", name
         )
 
-    return _made(build, "seq2seq_luong", weights, locals())
+    return _made(build, "seq2seq_luong", arguments)
 
 
 def _luong_attention(architecture):
     local, window = architecture["local"], architecture["window"]
-    if architecture["score"] in ("dot", "scaled_dot") and architecture["units"] % 2:
-        raise ValueError(
-            f"`units` must be even with score='{architecture['score']}': the two "
-            f"directions of the encoder share them. Received: {architecture['units']}."
-        )
-    if (local is None) != (window is None):
-        raise ValueError(
-            "`local` and `window` go together. Received: "
-            f"local={local!r}, window={window!r}. Give both, such as "
-            'local="monotonic", window=10, or none.'
-        )
     if local is None:
         return LuongAttention(architecture["score"], name="attention")
     return LocalAttention(window, local, score=architecture["score"], name="attention")
@@ -245,7 +205,7 @@ def seq2seq_transformer(
 
     Reference: Vaswani et al. (2017), "Attention Is All You Need", arXiv:1706.03762.
     """
-    return _made(seq2seq_graphs.transformer, "seq2seq_transformer", weights, locals())
+    return _made(seq2seq_graphs.transformer, "seq2seq_transformer", locals())
 
 
 FACTORIES = {
@@ -255,54 +215,31 @@ FACTORIES = {
 }
 
 
-# ---- sizes and weights
+# ---- weights
 
 
-def _made(build, factory, weights, given):
+def _made(build, factory, arguments):
     """Builds the model and gives it the weights asked for, or says why it cannot.
 
     Args:
         build: `(architecture, name) -> model`.
         factory: Name of the factory.
-        weights: Its argument.
-        given: All its arguments; None where one was left out.
+        arguments: All that the factory was given; None where one was left out.
     """
+    weights, name = arguments.pop("weights"), arguments.pop("name")
     known = registry.trained_by(factory)
     trained = known.get(weights) if isinstance(weights, str) else None
     defaults = DEFAULTS[factory] if trained is None else trained.architecture
-    wanted = {k: v if given[k] is None else given[k] for k, v in defaults.items()}
+    given = {key: value for key, value in arguments.items() if value is not None}
+    wanted = {**defaults, **given}
     if trained is not None:
         check_contradictions(weights, trained.architecture, wanted)
-    check_architecture(wanted)
+    wanted = checked_sizes(wanted)
     if weights is not None and trained is None:
         weights = weights_path(weights, known)
-    model = build(wanted, given["name"])
+    model = build(wanted, name)
     if trained is not None:
         load_trained(model, trained)
     elif weights is not None:
         load_file(model, weights)
     return model
-
-
-def check_architecture(architecture):
-    """Refuses sizes that are none, by the argument's name."""
-    for key, value in architecture.items():
-        if key in ("score", "local", "window", "input_feeding", "share_embeddings"):
-            continue
-        if key == "cell":
-            fits, wanted = value in ("gru", "lstm"), '"gru" or "lstm"'
-        elif key == "dropout":
-            fits, wanted = 0 <= value < 1, "0 <= dropout < 1"
-        else:
-            least = 5 if key.endswith("vocabulary_size") else 1
-            whole = isinstance(value, int) and not isinstance(value, bool)
-            fits, wanted = whole and value >= least, f"an integer of at least {least}"
-        if not fits:
-            raise ValueError(f"`{key}` must be {wanted}. Received: {value!r}.")
-    sizes = [architecture[f"{x}_vocabulary_size"] for x in ("source", "target")]
-    if architecture["share_embeddings"] and sizes[0] != sizes[1]:
-        raise ValueError(
-            "`share_embeddings` needs one vocabulary for both texts. Received: sizes "
-            f"{sizes[0]} and {sizes[1]}. Train one tokenizer on both, or give "
-            "share_embeddings=False."
-        )

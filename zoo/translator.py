@@ -6,13 +6,9 @@ import threading
 
 import numpy as np
 
+from zoo.checks import check_integer, check_number
 from zoo.decoding import Decoder, beam_search, sample
-from zoo.decoding.arguments import (
-    check_integer,
-    check_num_return,
-    check_number,
-    check_sampling,
-)
+from zoo.decoding.arguments import check_num_return, check_sampling
 from zoo.files import write_by, write_json
 from zoo.stepping import stepper_for
 from zoo.text import check_texts
@@ -60,13 +56,12 @@ class Translator:
         self.name = name or model.name
         self._decoders = {}  # compiled searches, by all that decides what they do
         self._lock = threading.Lock()
-        known, size = model.output_shape[-1], target_tokenizer.vocabulary_size
-        if known != size:
-            raise ValueError(
-                "`target_tokenizer` must be the one that the model writes by: it has "
-                f"{known} ids. Received: a tokenizer of {size}. Give the one that was "
-                "saved with the model."
-            )
+        _check_tokenizer("target", target_tokenizer, model.output_shape[-1])
+        layers = {layer.name: layer for layer in model.layers}
+        shared = layers.get("target_embedding")  # if the texts have one vocabulary
+        embedding = layers.get("source_embedding", shared)
+        if embedding is not None:
+            _check_tokenizer("source", source_tokenizer, embedding.input_dim)
 
     @property
     def model(self):
@@ -286,6 +281,16 @@ class Translator:
             target_tokens=[],
             alignment=np.zeros((0, 0), "float32"),
             model_name=self.name,
+        )
+
+
+def _check_tokenizer(side, tokenizer, ids):
+    """Refuses a tokenizer whose ids are not those of the model."""
+    if tokenizer.vocabulary_size != ids:
+        raise ValueError(
+            f"`{side}_tokenizer` must be that of the model's {side}s, which has {ids} "
+            f"ids. Received: a tokenizer of {tokenizer.vocabulary_size}. Give the one "
+            "that was saved with the model."
         )
 
 

@@ -2,39 +2,7 @@
 
 import numbers
 
-
-def check_integer(name, value, least, advice=""):
-    """Refuses what is not an integer of at least `least`.
-
-    Example:
-
-    >>> check_integer("num_beams", 5, 1)
-    5
-    """
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or value < least:
-        raise ValueError(
-            f"`{name}` must be an integer of at least {least}. Received: {value!r}."
-            f"{advice and ' ' + advice}"
-        )
-    return int(value)
-
-
-def check_number(name, value, least, advice=""):
-    """Refuses what is not a finite number of at least `least`.
-
-    Example:
-
-    >>> check_number("length_penalty", 1, 0)
-    1.0
-    """
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if not real or not least <= value < float("inf"):
-        raise ValueError(
-            f"`{name}` must be a finite number of at least {least}. Received: "
-            f"{value!r}.{advice and ' ' + advice}"
-        )
-    return float(value)
+from zoo.checks import check_integer, check_number
 
 
 def check_num_return(num_return, num_beams):

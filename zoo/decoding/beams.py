@@ -1,6 +1,7 @@
 """Beam search: the best sentences by score, with the attention that led to them."""
 
-from zoo.decoding.arguments import check_integer, check_num_return
+from zoo.checks import check_integer
+from zoo.decoding.arguments import check_num_return
 from zoo.decoding.beam_steps import BeamSteps
 from zoo.decoding.chains import greedy_search
 from zoo.decoding.rows import num_rows, sentence_limits

@@ -2,7 +2,8 @@
 
 from keras import ops
 
-from zoo.decoding.arguments import check_integer, check_sampling
+from zoo.checks import check_integer
+from zoo.decoding.arguments import check_sampling
 from zoo.decoding.chain_steps import ChainSteps
 from zoo.decoding.rows import num_rows
 from zoo.decoding.rules import Rules

@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 from keras import ops
 
-from zoo.decoding.arguments import check_integer
+from zoo.checks import check_integer
 from zoo.decoding.compiled import compiled
 from zoo.decoding.ensembles import variables_of
 from zoo.decoding.hypotheses import Hypotheses

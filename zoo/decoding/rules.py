@@ -4,7 +4,7 @@ import dataclasses
 
 from keras import ops
 
-from zoo.decoding.arguments import check_integer
+from zoo.checks import check_integer
 
 PAD_ID = 0
 

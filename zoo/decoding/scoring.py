@@ -4,7 +4,7 @@ import dataclasses
 
 from keras import ops
 
-from zoo.decoding.arguments import check_number
+from zoo.checks import check_number
 
 LENGTH_RULES = ("gnmt", "average")
 BEHIND = 2.0**64  # Further down than any score; a power of 2 rounds nothing.
