@@ -259,3 +259,52 @@ def test_evaluate_measures_pairs_of_a_file(capsys, tmp_path):
     assert measured["exact"] == pytest.approx(2 / 3)
     status, out, _ = run(capsys, *words, "--metric", "bleu")
     assert status == 0 and "sacreBLEU" in out and "tok:13a" in out
+
+
+def test_evaluate_takes_columns_and_refuses_what_it_would_not_use(capsys, tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("id,back,forth\n1,cba,abc\n2,yx,xy\n3,no,long\n")
+    words = ["evaluate", "--model", "reverse_bahdanau", "--task", str(path)]
+    columns = ["--source-column", "forth", "--target-column", "back"]
+    status, out, _ = run(capsys, *words, *columns, "--metric", "exact", "--json")
+    assert status == 0 and json.loads(out)["exact"] == pytest.approx(2 / 3)
+    for more, message in (
+        (["--data", str(tmp_path)], "`data` is for the tasks g2p and en-fr"),
+        (["--text-column", "forth"], "--text-column is for a classifier"),
+    ):
+        status, out, err = run(capsys, *words, *columns, *more)
+        assert status == 2 and not out and message in err
+    words = ["evaluate", "--model", "imdb_bilstm", "--num-beams", "2"]
+    status, _, err = run(capsys, *words)
+    assert status == 2 and "--num-beams is for a model of two texts" in err
+
+
+def test_translate_draws_samples_by_a_seed(capsys):
+    words = ["translate", "--model", "dates_luong", "7 maart 1999"]
+    drawn = ["--sample", "3", "--temperature", "3", "--num-return", "4"]
+    status, out, _ = run(capsys, *words, *drawn)
+    assert status == 0 and len(set(out.splitlines())) > 1
+    assert run(capsys, *words, *drawn)[1] == out
+    status, bold, _ = run(capsys, *words, *drawn, "--top-k", "1")
+    assert [line.split("\t")[0] for line in bold.splitlines()] == ["1999-03-07"] * 4
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--sample", "3", "--num-beams", "2"], "--num-beams is for a search"),
+        (["--temperature", "3"], "--temperature is for --sample"),
+        (["--min-length", "-1"], "`min_length` must be an integer of at least 0"),
+    ],
+)
+def test_translate_refuses_what_it_would_not_use(capsys, more, message):
+    status, out, err = run(capsys, "translate", "--model", "reverse_luong", "a", *more)
+    assert status == 2 and not out and message in err
+
+
+def test_translate_keeps_to_lengths(capsys):
+    words = ["translate", "--model", "reverse_luong", "abcdef", "--num-beams", "2"]
+    status, out, _ = run(capsys, *words, "--max-length", "3")
+    assert status == 0 and out == "fed\n"
+    status, out, _ = run(capsys, *words, "--min-length", "9")
+    assert status == 0 and len(out.strip()) >= 8
