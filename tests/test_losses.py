@@ -121,3 +121,17 @@ def test_it_comes_back_from_its_config():
     loss = TokenCrossentropy(0.2, name="other")
     again = keras.losses.deserialize(keras.losses.serialize(loss))
     assert (again.label_smoothing, again.name) == (0.2, "other")
+
+
+def test_class_weights_go_by_token_in_fit_and_padding_has_none():
+    """Keras's own `class_weight` takes one label a row; `sample_weight` one a token."""
+    labels, _ = batch()
+    class_weights = np.array([9.0, 1.0, 0.5, 2.0, 1.0, 0.0, 3.0])  # 9 for padding!
+    inputs = np.random.default_rng(1).normal(size=(B, T, 4)).astype("float32")
+    model = keras.Sequential([keras.Input((None, 4)), keras.layers.Dense(V)])
+    model.compile(keras.optimizers.SGD(0.0), TokenCrossentropy(), jit_compile=False)
+    weights = class_weights[labels]
+    history = model.fit(inputs, labels, sample_weight=weights, epochs=1, verbose=0)
+    logits = model.predict(inputs, verbose=0)
+    expected = mean_by_hand(labels, logits, weights=weights)
+    assert history.history["loss"][0] == pytest.approx(expected, rel=1e-5)
