@@ -1,6 +1,5 @@
 """Translator: text in, text and alignments out, by any model of two texts."""
 
-import dataclasses
 import pathlib
 import threading
 
@@ -10,26 +9,13 @@ from zoo.checks import check_integer, check_number
 from zoo.decoding import Decoder, beam_search, sample
 from zoo.decoding.arguments import check_num_return, check_sampling
 from zoo.files import write_by, write_json
+from zoo.sources import batches, padded, read_sources, room_for
 from zoo.stepping import stepper_for
-from zoo.text import check_texts
 from zoo.tokens import UNKNOWN_ID
 from zoo.translation import Translation
 
 PIPELINE = "translation"
-SOURCE_STEP = 8  # sources are padded to a multiple of this
 MOST_DECODERS = 16  # the oldest makes room: each keeps a compiled graph
-LIMITS = (16, 32, 64, 128, 256, 512)  # rooms for targets: few, so that traces are few
-
-
-@dataclasses.dataclass(frozen=True)
-class _Source:
-    """One source text, ready to be read."""
-
-    text: str
-    ids: list[int]
-    tokens: list[str]
-    tokens_cut: int
-    limit: int  # of the target's length, the end included
 
 
 class Translator:
@@ -196,10 +182,16 @@ class Translator:
         check_integer("batch_size", batch_size, 1)
         if max_length is not None:
             check_integer("max_length", max_length, max(1, options["min_length"]))
-        sources = self._sources(check_texts(texts), max_length, options["min_length"])
+        sources = read_sources(
+            texts,
+            self.source_tokenizer,
+            self.maxlen,
+            least=options["min_length"],
+            most=max_length,
+        )
         count = options["num_return"]
         results = [[self._empty(source)] * count for source in sources]
-        for places in _batches(sources, batch_size):
+        for places in batches(sources, batch_size):
             batch = [sources[i] for i in places]
             found = self._run(search, options, batch, seed, places)
             for row, (place, source) in enumerate(zip(places, batch, strict=True)):
@@ -210,27 +202,11 @@ class Translator:
                 ]
         return results
 
-    def _sources(self, texts, max_length, min_length):
-        sources = []
-        for text, encoding in zip(
-            texts, self.source_tokenizer.encode_batch(texts), strict=True
-        ):
-            ids = encoding.ids[: self.maxlen]
-            usual = max(min_length, min(2 * len(ids) + 16, LIMITS[-1]))
-            limit = usual if max_length is None else max_length
-            cut = len(encoding.ids) - len(ids)
-            tokens = encoding.tokens[: self.maxlen]
-            sources.append(_Source(text, ids, tokens, cut, limit))
-        return sources
-
     def _run(self, search, options, batch, seed, places):
         """The `Hypotheses` of a batch of sources."""
-        longest = max(len(source.ids) for source in batch)
-        ids = np.zeros((len(batch), -(-longest // SOURCE_STEP) * SOURCE_STEP), "int32")
-        for row, source in zip(ids, batch, strict=True):
-            row[: len(source.ids)] = source.ids
+        ids = padded(batch)
         limits = np.array([source.limit for source in batch])
-        decoder = self._decoder(search, _room_for(limits.max()), options)
+        decoder = self._decoder(search, room_for(limits.max()), options)
         if seed is None:
             return decoder(ids, limits)
         return decoder(ids, limits, seed=seed, sentence_ids=np.array(places))
@@ -292,16 +268,3 @@ def _check_tokenizer(side, tokenizer, ids):
             f"ids. Received: a tokenizer of {tokenizer.vocabulary_size}. Give the one "
             "that was saved with the model."
         )
-
-
-def _batches(sources, batch_size):
-    """Places of sources of like length, the empty ones left out."""
-    places = [i for i, source in enumerate(sources) if source.ids]
-    places.sort(key=lambda i: len(sources[i].ids))
-    for start in range(0, len(places), batch_size):
-        yield places[start : start + batch_size]
-
-
-def _room_for(limit):
-    """The least of a few lengths that holds so many tokens."""
-    return next((room for room in LIMITS if room >= limit), int(limit))
