@@ -1,14 +1,20 @@
 # Two commands for a newcomer: `make demo` shows trained attention, `make test` runs the tests.
 #   make test ARGS="-k masks -x"      any argument of pytest passes through
-#   make test-backends                the layers' tests on TensorFlow, JAX and PyTorch
+#   make test-backends                layers and searches on TensorFlow, JAX and PyTorch
 
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
+# JAX compiles each small function of a test once and runs it once or twice.
+export XLA_FLAGS ?= --xla_backend_optimization_level=0
 
 BACKENDS ?= tensorflow jax torch
+ON_BACKENDS := tests/layers tests/test_decoding_*.py tests/test_translator.py
+
+# Two tests that are neighbours need the same compiled functions: keep them together.
+PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 .PHONY: demo test test-backends lint clean
 
@@ -23,7 +29,7 @@ demo: $(VENV)/.installed
 	$(BIN)/attention-zoo demo --out demo
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest -n auto $(ARGS)
+	$(PYTEST) $(ARGS)
 
 $(VENV)/.backends: $(VENV)/.installed
 	$(BIN)/python -m pip install -qq --editable ".[test,backends]"
@@ -32,7 +38,7 @@ $(VENV)/.backends: $(VENV)/.installed
 test-backends: $(VENV)/.backends
 	for backend in $(BACKENDS); do \
 		echo "$$backend:"; \
-		KERAS_BACKEND=$$backend $(BIN)/python -m pytest -n auto tests/layers $(ARGS) || exit 1; \
+		KERAS_BACKEND=$$backend $(PYTEST) $(ON_BACKENDS) $(ARGS) || exit 1; \
 	done
 
 lint: $(VENV)/.installed

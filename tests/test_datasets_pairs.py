@@ -8,7 +8,7 @@ import pathlib
 
 import pytest
 
-from training import datasets
+from training import datasets, seq2seq_tasks
 from training.datasets import Pairs, PairSplits
 from training.datasets.pair_files import load_tatoeba
 
@@ -366,3 +366,7 @@ def test_a_part_of_no_strings_is_refused():
 
     with pytest.raises(ValueError, match=r"`test` must be 1 or more\. Received: 0"):
         make_reversals(test=0)
+
+
+def test_the_tasks_that_have_data_are_those_that_have_settings():
+    assert tuple(seq2seq_tasks.TASKS) == datasets.TASKS

@@ -21,9 +21,10 @@ from training.datasets import load_task
 from training.optimization import WarmUp
 from training.scheduled_sampling import ScheduledSampling
 from training.seq2seq import Seq2SeqRun, train
-from training.seq2seq_config import MODELS, Seq2SeqConfig
+from training.seq2seq_config import Seq2SeqConfig
 from training.seq2seq_evaluate import ForcedMeasures, evaluate
 from training.seq2seq_start import read_pairs, starting_translator
+from training.seq2seq_tasks import MODELS
 from training.ship import ship
 
 WORDS = {"red": "rouge", "cat": "chat", "big": "grand", "dog": "chien", "sun": "soleil"}

@@ -149,7 +149,7 @@ class Seq2SeqRun(EpochRun):
     def validate(self, title):
         """Teacher-forced measures and the metric of greedy search, on validation."""
         row = self.forced(*self.validation_ids)
-        metric = self.config.measured_by
+        metric = self.config.of_task.metric
         sources, references = reference_groups(self.parts.validation)
         count = self.config.validation_sentences
         written = self.translator.translate(
@@ -158,7 +158,7 @@ class Seq2SeqRun(EpochRun):
         scores = score(self.translator, written, references[:count], metric)
         row = {f"val_{name}": value for name, value in row.items()}
         row[f"val_{chosen_by(metric)}"] = scores[chosen_by(metric)]
-        if self.config.mirrored:
+        if self.config.of_task.mirrored:
             row["val_mirrored"] = mirrored_share(written)
         shown = "  ".join(f"{k.removeprefix('val_')} {v:.4f}" for k, v in row.items())
         self.say(f"{title} validation: {shown}")
@@ -170,7 +170,7 @@ class Seq2SeqRun(EpochRun):
 
     def rank(self, row):
         """Best metric, then least loss."""
-        metric = self.config.measured_by
+        metric = self.config.of_task.metric
         return -better(metric) * row[f"val_{chosen_by(metric)}"], row["val_loss"]
 
     def metrics(self):
@@ -199,7 +199,7 @@ class Seq2SeqRun(EpochRun):
         return evaluate(
             self.translator,
             self.parts.test,
-            self.config.measured_by,
+            self.config.of_task.metric,
             self.config.num_beams,
-            self.config.mirrored,
+            self.config.of_task.mirrored,
         )

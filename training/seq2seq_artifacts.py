@@ -37,7 +37,7 @@ def write_artifacts(folder, config, translator, parts, metrics, history):
     write_by(folder / "attention.keras", attention_submodel(translator.model).save)
     plots = folder / "plots"
     plots.mkdir(exist_ok=True)
-    metric = chosen_by(config.measured_by)
+    metric = chosen_by(config.of_task.metric)
     write_by(
         plots / "history.png",
         lambda path: plot_history(history, path, ("loss", metric)),

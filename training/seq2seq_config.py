@@ -1,4 +1,4 @@
-"""The options of a run that trains a sequence-to-sequence model, and the tasks' own.
+"""The options of a run that trains a sequence-to-sequence model.
 
 The command line is made from the dataclass. Importing this module imports neither Keras
 nor TensorFlow.
@@ -7,74 +7,11 @@ nor TensorFlow.
 import dataclasses
 
 from training.options import RunOptions, check_bounds, option
+from training.seq2seq_tasks import KINDS, METRICS, MODELS, TASKS, own_task
 
-MODELS = ("bahdanau", "luong", "transformer")
-METRICS = ("exact", "bleu", "wer", "pronunciation")
-KINDS = ("bpe", "characters", "words")
 OF_RECURRENT = ("units", "cell", "scheduled_sampling")
 OF_LUONG = ("score", "local", "window", "no_input_feeding")
 OF_TRANSFORMER = ("num_heads", "intermediate_dim")
-
-
-@dataclasses.dataclass(frozen=True)
-class Task:
-    """How the texts of a task are cut into tokens, and how it is measured.
-
-    Attributes:
-        metric: One of METRICS: what chooses the best epoch.
-        source_tokens, target_tokens: Kinds of `zoo.tokens.SequenceTokenizer`.
-        joint: Whether both texts have one vocabulary and one embedding.
-        settings: What to use for options that are left out.
-        mirrored: Whether the right alignment runs from the last to the first, so that
-            it can be measured too.
-    """
-
-    metric: str
-    source_tokens: str
-    target_tokens: str
-    joint: bool
-    settings: dict
-    mirrored: bool = False
-
-
-_SMALL = {
-    "embedding_dim": 64,
-    "units": 128,
-    "attention_units": 64,
-    "num_layers": 1,
-    "num_heads": 4,
-    "intermediate_dim": 256,
-    "batch_tokens": 2_000,
-    "learning_rate": 3e-3,
-    "epochs": 12,
-    "dropout": 0.1,
-    "label_smoothing": 0.0,
-}
-_LARGE = {
-    "embedding_dim": 256,
-    "units": 384,
-    "attention_units": 256,
-    "num_layers": 1,
-    "num_heads": 4,
-    "intermediate_dim": 1024,
-    "batch_tokens": 3_000,
-    "learning_rate": 1e-3,
-    "epochs": 10,
-    "dropout": 0.1,
-    "label_smoothing": 0.1,
-}
-TASKS = {
-    "reverse": Task("exact", "characters", "characters", True, _SMALL, mirrored=True),
-    "dates": Task("exact", "characters", "characters", False, _SMALL),
-    "g2p": Task(
-        "pronunciation",
-        "characters",
-        "words",
-        False,
-        {**_LARGE, "num_layers": 3, "epochs": 30, "intermediate_dim": 512},
-    ),
-    "en-fr": Task("bleu", "bpe", "bpe", True, {**_LARGE, "num_layers": 3}),
-}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -197,7 +134,7 @@ class Seq2SeqConfig(RunOptions):
             self._refuse(f"the model {self.model}", OF_LUONG)
         if self.model != "bahdanau":
             self._refuse(f"the model {self.model}", ("attention_units",))
-        if self.kinds[1] != "bpe" and self.vocabulary_size is not None:
+        if self.of_task.target_tokens != "bpe" and self.vocabulary_size is not None:
             self._refuse("texts that are not cut by bpe", ("vocabulary_size",))
         if self.weights:
             sizes = ("embedding_dim", "num_layers", "units", "attention_units", "cell")
@@ -216,35 +153,14 @@ class Seq2SeqConfig(RunOptions):
     # ---- what the task decides where nothing is given
 
     @property
-    def kinds(self):
-        """Kinds of the source's and the target's tokens."""
-        if self.task in TASKS:
-            task = TASKS[self.task]
-            return task.source_tokens, task.target_tokens
-        return (self.tokens or "bpe",) * 2
-
-    @property
-    def joint(self):
-        """Whether both texts have one vocabulary."""
-        return TASKS[self.task].joint if self.task in TASKS else self.kinds[0] == "bpe"
-
-    @property
-    def measured_by(self):
-        """The metric of the task, which chooses the best epoch."""
-        return TASKS[self.task].metric if self.task in TASKS else self.metric or "bleu"
-
-    @property
-    def mirrored(self):
-        """Whether the right alignment is known: from the last to the first."""
-        return self.task in TASKS and TASKS[self.task].mirrored
+    def of_task(self):
+        """The `Task`: one of those with a name, or that of a file of one's own."""
+        return TASKS.get(self.task) or own_task(self.tokens, self.metric)
 
     def setting(self, name):
         """An option's value, or the task's own where it was left out."""
         value = getattr(self, name)
-        if value is not None:
-            return value
-        own = TASKS[self.task].settings if self.task in TASKS else _LARGE
-        return own.get(name)
+        return self.of_task.setting(name, self.model) if value is None else value
 
     @property
     def architecture(self):

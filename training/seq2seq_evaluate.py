@@ -8,8 +8,8 @@ from keras import ops
 from training import pair_batches
 from training.datasets import load_pairs, load_task, reference_groups
 from training.losses import TokenCrossentropy
-from training.seq2seq_config import TASKS
 from training.seq2seq_scores import METRICS
+from training.seq2seq_tasks import TASKS
 from zoo.decoding.compiled import compiled
 from zoo.normalization import normalized
 from zoo.tokens import PAD_ID

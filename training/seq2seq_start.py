@@ -43,7 +43,7 @@ def starting_translator(config, pairs):
         weights=None,
         source_vocabulary_size=source.vocabulary_size,
         target_vocabulary_size=target.vocabulary_size,
-        share_embeddings=config.joint,
+        share_embeddings=config.of_task.joint,
         **config.architecture,
     )
     return Translator(model, source, target, name=run_name(config))
@@ -58,8 +58,9 @@ def run_name(config):
 def make_tokenizers(config, pairs):
     """The tokenizers of source and target; one object where they are joint."""
     size = config.vocabulary_size or VOCABULARY_SIZE
-    source, target = ((kind, size if kind == "bpe" else None) for kind in config.kinds)
-    if config.joint:
+    kinds = config.of_task.source_tokens, config.of_task.target_tokens
+    source, target = ((kind, size if kind == "bpe" else None) for kind in kinds)
+    if config.of_task.joint:
         both = SequenceTokenizer.train([*pairs.sources, *pairs.targets], *source)
         return both, both
     return (

@@ -73,7 +73,7 @@ def _architecture(run, translator):
         **DEFAULTS[factory],
         "source_vocabulary_size": translator.source_tokenizer.vocabulary_size,
         "target_vocabulary_size": translator.target_tokenizer.vocabulary_size,
-        "share_embeddings": config.joint,
+        "share_embeddings": config.of_task.joint,
         **config.architecture,
     }
     again = seq2seq.FACTORIES[factory](**architecture).count_params()

@@ -360,7 +360,9 @@ def test_padding_on_any_side_changes_nothing(attention, setting):
 
 @every_way
 @pytest.mark.parametrize("attention", ["bahdanau", "location", "several"])
-@pytest.mark.parametrize("filler", [np.inf, np.nan])
+@pytest.mark.parametrize(
+    "filler", [np.inf, pytest.param(np.nan, marks=pytest.mark.slow)]
+)
 def test_padding_changes_nothing_backward(attention, setting, filler):
     decoder, inputs = make("lstm", attention, setting), inputs_of(attention)
 
