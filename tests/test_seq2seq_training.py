@@ -3,12 +3,6 @@
 import csv
 import dataclasses
 import json
-import os
-import pathlib
-import signal
-import subprocess
-import sys
-import time
 
 import keras
 import numpy as np
@@ -16,6 +10,7 @@ import pytest
 import tensorflow as tf
 
 import zoo
+from tests.killed_runs import check_same_end, kill_in_the_second_epoch
 from training import run_folder
 from training.datasets import load_task
 from training.optimization import WarmUp
@@ -161,53 +156,26 @@ def test_the_card_names_command_metric_and_versions(runs):
 # ---- killed, resumed, stopped
 
 
+@pytest.mark.parametrize("more", [{}, {"scheduled_sampling": 0.5}], ids=str)
 def test_a_run_killed_in_its_second_epoch_ends_like_one_left_alone(
-    pairs, runs, tmp_path
+    pairs, runs, sampled_run, tmp_path, more
 ):
     folder = tmp_path / "killed"
-    options = {**QUICK, **SIZES["luong"], "epochs": 8}
-    words = [sys.executable, "-m", "training", "seq2seq", "--model", "luong"]
-    words += ["--task", str(pairs), "--out", str(folder)]
-    for name, value in options.items():
-        words += ["--" + name.replace("_", "-"), str(value)]
-    root = pathlib.Path(__file__).parents[1]
-    slow = tmp_path / "sitecustomize.py"  # the second epoch takes its time
-    slow.write_text(
-        "import training.seq2seq as s, time\n"
-        "whole = s.Seq2SeqRun.data\n"
-        "def data(self, epoch):\n"
-        "    time.sleep(60 if self.history else 0)\n"
-        "    return whole(self, epoch)\n"
-        "s.Seq2SeqRun.data = data\n"
-    )
-    process = subprocess.Popen(
-        words,
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{root}"},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    history = folder / "history.csv"
-    deadline = time.monotonic() + 300
-    while not history.exists() and time.monotonic() < deadline:
-        assert process.poll() is None, "it ended by itself"
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert len(history.read_text().splitlines()) == 2, "killed in the second epoch"
-    assert not (folder / "metrics.json").exists()
-    with pytest.raises(FileNotFoundError, match="finished training run"):
-        zoo.load(folder)
-    resumed = train(config(pairs, folder, epochs=8, resume=True), progress=False)
-    alone_folder, alone = runs["luong"]
-    assert resumed["validation"] == alone["validation"]
-    assert resumed["best_epoch"] == alone["best_epoch"]
-    for one, other in zip(
-        zoo.load(folder).model.get_weights(),
-        zoo.load(alone_folder).model.get_weights(),
-        strict=True,
-    ):
-        np.testing.assert_allclose(one, other, atol=1e-6)
+    options = {**QUICK, **SIZES["luong"], "epochs": 8, **more}
+    words = ["seq2seq", "--model", "luong", "--task", str(pairs)]
+    kill_in_the_second_epoch(words, options, folder, tmp_path)
+    plan = config(pairs, folder, epochs=8, resume=True, **more)
+    resumed = train(plan, progress=False)
+    alone_folder, alone = sampled_run if more else runs["luong"]
+    check_same_end(resumed, alone, folder, alone_folder)
+
+
+@pytest.fixture(scope="module")
+def sampled_run(pairs, tmp_path_factory):
+    """A finished run with scheduled sampling: (folder, metrics)."""
+    folder = tmp_path_factory.mktemp("sampled") / "run"
+    plan = config(pairs, folder, epochs=8, scheduled_sampling=0.5)
+    return folder, train(plan, progress=False)
 
 
 def test_a_finished_run_is_not_trained_again(pairs, runs):
@@ -321,9 +289,8 @@ def test_sizes_reach_the_model(pairs, tmp_path, model, option):
     assert f'"{key}": {value}' in config_of
 
 
-def test_scheduled_sampling_changes_what_is_learned(pairs, runs, tmp_path):
-    plan = config(pairs, tmp_path / "run", epochs=8, scheduled_sampling=0.5)
-    metrics = train(plan, progress=False)
+def test_scheduled_sampling_changes_what_is_learned(runs, sampled_run):
+    _, metrics = sampled_run
     assert metrics["validation"]["loss"] != runs["luong"][1]["validation"]["loss"]
     assert metrics["validation"]["accuracy"] > 0.5
 

@@ -3,19 +3,14 @@
 import csv
 import dataclasses
 import json
-import os
-import pathlib
 import random
-import signal
-import subprocess
-import sys
-import time
 
 import keras
 import numpy as np
 import pytest
 
 import zoo
+from tests.killed_runs import check_same_end, kill_in_the_second_epoch
 from training import batches, run_folder
 from training.compare import compare, mean_and_spread, table
 from training.config import SentimentConfig
@@ -159,55 +154,12 @@ def test_two_runs_of_a_seed_are_equal_and_of_two_seeds_not(reviews, run, tmp_pat
 def test_a_run_killed_in_its_second_epoch_ends_like_one_left_alone(
     reviews, run, tmp_path
 ):
-    folder = tmp_path / "killed"
-    options = {**QUICK, "epochs": 4}
-    words = [sys.executable, "-m", "training", "imdb_bilstm_attention"]
-    for name, value in options.items():
-        words += ["--" + name.replace("_", "-"), str(value)]
-    words += ["--data", str(reviews), "--out", str(folder)]
-    words += ["--text-column", "review", "--label-column", "sentiment"]
-    root = pathlib.Path(__file__).parents[1]
-    slow = tmp_path / "sitecustomize.py"  # the second epoch takes its time
-    slow.write_text(
-        "import training.batches as b, time\n"
-        "whole = b.cut_and_pad\n"
-        "calls = []\n"
-        "def cut_and_pad(*a):\n"
-        "    calls.append(1)\n"
-        "    time.sleep(0.5 if len(calls) > 12 else 0)\n"
-        "    return whole(*a)\n"
-        "b.cut_and_pad = cut_and_pad\n"
-    )
-    path = f"{tmp_path}{os.pathsep}{root}"
-    process = subprocess.Popen(
-        words,
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": path},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    history = folder / "history.csv"
-    deadline = time.monotonic() + 120
-    while not history.exists() and time.monotonic() < deadline:
-        assert process.poll() is None, "it ended by itself"
-        time.sleep(0.05)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert len(history.read_text().splitlines()) == 2, "killed in the second epoch"
-    assert not (folder / "metrics.json").exists()
-    with pytest.raises(FileNotFoundError, match="finished training run"):
-        zoo.load(folder)
-
+    folder, columns = tmp_path / "killed", ["--text-column", "review"]
+    words = ["imdb_bilstm_attention", "--data", str(reviews), *columns]
+    words += ["--label-column", "sentiment"]
+    kill_in_the_second_epoch(words, {**QUICK, "epochs": 4}, folder, tmp_path)
     resumed = train(config(reviews, folder, epochs=4, resume=True), progress=False)
-    alone = run[1]
-    assert resumed["validation"] == alone["validation"]
-    assert resumed["best_epoch"] == alone["best_epoch"]
-    for one, other in zip(
-        zoo.load(folder).model.get_weights(),
-        zoo.load(run[0]).model.get_weights(),
-        strict=True,
-    ):
-        np.testing.assert_allclose(one, other, atol=1e-6)
+    check_same_end(resumed, run[1], folder, run[0])
 
 
 def test_a_finished_run_is_not_trained_again(reviews, run):

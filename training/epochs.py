@@ -1,9 +1,13 @@
-"""EpochRun: epochs of training with validation, checkpoints, and the best one kept."""
+"""EpochRun: epochs of training with validation, checkpoints, and the best one kept.
+
+`carry_out` is what every training program does with one.
+"""
 
 import math
 import sys
 import time
 
+import keras
 import numpy as np
 
 from training import run_folder
@@ -11,12 +15,43 @@ from training.optimization import bfloat16_products, fit_epoch, reseed
 from zoo.files import read_json
 
 
+def carry_out(config, start, source):
+    """Trains a run to its end, or goes on where it was stopped.
+
+    Args:
+        config: The run's `training.options.RunOptions`.
+        start: A function from the run's folder to an `EpochRun` before its first epoch.
+        source: What to call the data.
+
+    Returns:
+        The metrics, as in metrics.json: a dictionary.
+
+    Raises:
+        ValueError: for a folder that cannot be used.
+    """
+    folder, checkpoint, finished = run_folder.open_run(
+        config.out, config.options, config.resume
+    )
+    if finished is not None:
+        return finished
+    keras.utils.set_random_seed(config.seed)
+    run = start(folder)
+    run_folder.begin(folder, config.options, run.fingerprint, source)
+    if checkpoint is not None:
+        run.go_on_from(checkpoint)
+    run.finish_epochs()
+    metrics = run.metrics()
+    run.write(metrics)
+    run.checkpoints.remove()
+    return metrics
+
+
 class EpochRun:
     """A training run, an epoch at a time (abstract).
 
     What is measured, and kept, after each epoch is the moving average of the weights,
     if the optimizer keeps one. A subclass compiles the model and gives `epochs`,
-    `data`, `validate` and `rank`.
+    `fingerprint`, `data`, `validate`, `rank`, `metrics` and `write`.
 
     Args:
         folder: The run's folder.
@@ -38,6 +73,11 @@ class EpochRun:
 
     # ---- what a run decides
 
+    @property
+    def fingerprint(self):
+        """A hash of what is learned from, which a resumed run must find again."""
+        raise NotImplementedError(f"{type(self).__name__} must override `fingerprint`.")
+
     def begin_epoch(self, epoch):
         """What to set before the epoch (from 0); nothing here."""
 
@@ -52,6 +92,14 @@ class EpochRun:
     def rank(self, row):
         """Numbers of a row of the history by which the least is the best."""
         raise NotImplementedError(f"{type(self).__name__} must override `rank`.")
+
+    def metrics(self):
+        """What the run reached, once it is finished: a dictionary of plain types."""
+        raise NotImplementedError(f"{type(self).__name__} must override `metrics`.")
+
+    def write(self, metrics):
+        """Writes what the finished run leaves, and metrics.json as the last file."""
+        raise NotImplementedError(f"{type(self).__name__} must override `write`.")
 
     # ---- the epochs
 

@@ -98,14 +98,14 @@ def open_run(out, config, resume):
     return folder, Checkpoints(folder).latest(), finished
 
 
-def begin(folder, config, data, source=None):
+def begin(folder, config, data, source):
     """Makes the folder of a run whose data could be read, with its options in it.
 
     Args:
         folder: The run's folder.
         config: The run's options, plain types.
         data: A fingerprint of the data.
-        source: What to call the data; by default the option "data".
+        source: What to call the data.
 
     Raises:
         ValueError: if the run was begun with other data.
@@ -117,8 +117,7 @@ def begin(folder, config, data, source=None):
     elif read_json(begun).get("data") != data:
         raise ValueError(
             f"The run in '{folder}' was begun with other data than "
-            f"'{source or config['data']}' holds now. Start another run, or bring the "
-            "old data back."
+            f"'{source}' holds now. Start another run, or bring the old data back."
         )
 
 

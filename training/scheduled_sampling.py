@@ -28,6 +28,7 @@ class ScheduledSampling(keras.Model):
     def __init__(self, model, seed=0):
         super().__init__(name=model.name)
         self.inner = model
+        self.built = True  # its weights are those of a model that has them
         self.share = tf.Variable(0.0, trainable=False)
         self.seed_generator = keras.random.SeedGenerator(seed)
 

@@ -7,9 +7,9 @@ import keras
 import numpy as np
 from keras import ops
 
-from training import batches, run_folder
+from training import batches
 from training.artifacts import write_artifacts
-from training.epochs import EpochRun
+from training.epochs import EpochRun, carry_out
 from training.evaluate import evaluate
 from training.optimization import adam
 from training.start import (
@@ -40,24 +40,14 @@ def train(config, progress=True):
     Raises:
         ValueError: for data or a folder that cannot be used, by name.
     """
-    folder, checkpoint, finished = run_folder.open_run(
-        config.out, config.options, config.resume
-    )
-    if finished is not None:
-        return finished
-    keras.utils.set_random_seed(config.seed)
-    start = trained_start(config)
-    parts = read_data(config, start)
-    clf = starting_classifier(config, parts.train, start)
-    run = Training(config, folder, clf, parts, progress)
-    run_folder.begin(folder, config.options, run.fingerprint)
-    if checkpoint is not None:
-        run.go_on_from(checkpoint)
-    run.finish_epochs()
-    metrics = run.metrics()
-    write_artifacts(folder, config, clf, parts, metrics, run.history)
-    run.checkpoints.remove()
-    return metrics
+
+    def start(folder):
+        trained = trained_start(config)
+        parts = read_data(config, trained)
+        clf = starting_classifier(config, parts.train, trained)
+        return Training(config, folder, clf, parts, progress)
+
+    return carry_out(config, start, config.data)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +71,7 @@ class Training(EpochRun):
 
     def __init__(self, config, folder, clf, parts, progress=True):
         super().__init__(folder, clf.model, config.seed, progress)
-        self.config, self.clf = config, clf
+        self.config, self.clf, self.parts = config, clf, parts
         self.validation = tokenized(clf.tokenizer, parts.validation)
         self.test = tokenized(clf.tokenizer, parts.test)
         labelled = tokenized(clf.tokenizer, parts.train)
@@ -195,6 +185,12 @@ class Training(EpochRun):
             "unlabelled_texts": max(0, taught - len(self.labelled.ids)),
             "teacher_accuracy": self.teacher_accuracy,
         }
+
+    def write(self, metrics):
+        """Model, tokenizer, attention sub-model, plots, card, metrics."""
+        write_artifacts(
+            self.folder, self.config, self.clf, self.parts, metrics, self.history
+        )
 
     def measure(self, part):
         """`evaluate`, or None for a part that the source does not have."""

@@ -2,12 +2,11 @@
 
 import hashlib
 
-import keras
 import numpy as np
 
-from training import pair_batches, run_folder
+from training import pair_batches
 from training.datasets import reference_groups
-from training.epochs import EpochRun
+from training.epochs import EpochRun, carry_out
 from training.losses import TokenAccuracy, TokenCrossentropy
 from training.optimization import adam
 from training.scheduled_sampling import ScheduledSampling
@@ -40,24 +39,13 @@ def train(config, progress=True):
     Raises:
         ValueError, FileNotFoundError: for data or a folder that cannot be used.
     """
-    folder, checkpoint, finished = run_folder.open_run(
-        config.out, config.options, config.resume
-    )
-    if finished is not None:
-        return finished
-    keras.utils.set_random_seed(config.seed)
-    parts = read_pairs(config)
-    translator = starting_translator(config, parts.train)
-    run = Seq2SeqRun(config, folder, translator, parts, progress)
-    source = config.data or config.task
-    run_folder.begin(folder, config.options, run.fingerprint, source)
-    if checkpoint is not None:
-        run.go_on_from(checkpoint)
-    run.finish_epochs()
-    metrics = run.metrics()
-    write_artifacts(folder, config, translator, parts, metrics, run.history)
-    run.checkpoints.remove()
-    return metrics
+
+    def start(folder):
+        parts = read_pairs(config)
+        translator = starting_translator(config, parts.train)
+        return Seq2SeqRun(config, folder, translator, parts, progress)
+
+    return carry_out(config, start, config.data or config.task)
 
 
 class Seq2SeqRun(EpochRun):
@@ -202,4 +190,10 @@ class Seq2SeqRun(EpochRun):
             self.config.of_task.metric,
             self.config.num_beams,
             self.config.of_task.mirrored,
+        )
+
+    def write(self, metrics):
+        """Model, tokenizers, attention sub-model, plots, card, metrics."""
+        write_artifacts(
+            self.folder, self.config, self.translator, self.parts, metrics, self.history
         )
