@@ -43,10 +43,25 @@ def test_shipped_files_are_those_of_the_registry(entry, name, trained):
     weight_files.check_file(registry.WEIGHTS_FOLDER / trained.file, trained.sha256)
     for file, sha256 in trained.tokenizers.values():
         weight_files.check_file(registry.WEIGHTS_FOLDER / file, sha256)
-    size = (registry.WEIGHTS_FOLDER / trained.file).stat().st_size
-    files = {file for file, _ in trained.tokenizers.values()}
-    size += sum((registry.WEIGHTS_FOLDER / file).stat().st_size for file in files)
-    assert size < 12e6
+    size = sum(shipped_sizes([(entry, name, trained)]).values())
+    assert size < (12e6 if entry.task == "sentiment" else 16e6)
+
+
+def test_models_of_two_texts_are_small_together():
+    of_two_texts = [row for row in TRAINED if row[0].task != "sentiment"]
+    assert sum(shipped_sizes(of_two_texts).values()) < 40e6
+
+
+def test_every_shipped_file_is_named_in_the_registry():
+    there = {path.name for path in registry.WEIGHTS_FOLDER.iterdir()}
+    assert there == set(shipped_sizes(TRAINED))
+
+
+def shipped_sizes(rows):
+    """Bytes by file name, of weights and tokenizers; what is shared counts once."""
+    names = {trained.file for _, _, trained in rows}
+    names |= {file for *_, t in rows for file, _ in t.tokenizers.values()}
+    return {name: (registry.WEIGHTS_FOLDER / name).stat().st_size for name in names}
 
 
 @trained
