@@ -134,6 +134,11 @@ class RecurrentBase(Kernels, PreciseLayer):
                 f"width) of one batch, as separate arguments. Received: {shapes[0]} "
                 f"and {shapes[1]}. Token ids go through keras.layers.Embedding first."
             )
+        if inputs_shape[1] == 0:
+            raise ValueError(
+                "A decoder takes inputs of at least one step. Received: "
+                f"{inputs_shape}. Leave such a batch out."
+            )
 
     def _output_shapes(self, inputs_shape, memory_shape):
         """The shapes of the output and of the weights of one attention."""

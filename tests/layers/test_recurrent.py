@@ -467,6 +467,8 @@ def test_inputs_of_another_form_are_refused():
     ):
         with pytest.raises(ValueError, match=message):
             decoder(one, other)
+    with pytest.raises(ValueError, match="at least one step"):
+        decoder(inputs[:, :0], memory)
     fresh = make(built=False)
     with pytest.raises(ValueError, match="known width"):
         fresh(keras.Input((None, None)), keras.Input((None, F)))
