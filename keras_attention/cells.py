@@ -129,13 +129,16 @@ def first_states(cell, batch, given=None):
     ]
 
 
+MASKS_OF_KERAS = "get_recurrent_dropout_mask"  # what Keras's own cells have
+
+
 @contextlib.contextmanager
 def dropout_masks(cell, batch, width, training):
     """Within it the cell drops the same inputs and states at every step.
 
     The masks are drawn here, as a loop cannot draw: on JAX its seeds would stay inside.
     """
-    parts = [part for part in _cells(cell, width) if hasattr(part[0], "dropout")]
+    parts = [part for part in _cells(cell, width) if hasattr(part[0], MASKS_OF_KERAS)]
     if not training or not parts:
         yield
         return

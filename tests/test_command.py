@@ -295,6 +295,7 @@ def test_translate_draws_samples_by_a_seed(capsys):
         (["--sample", "3", "--num-beams", "2"], "--num-beams is for a search"),
         (["--temperature", "3"], "--temperature is for --sample"),
         (["--min-length", "-1"], "`min_length` must be an integer of at least 0"),
+        (["--json", "--alignment"], "--alignment is in what --json prints"),
     ],
 )
 def test_translate_refuses_what_it_would_not_use(capsys, more, message):
@@ -308,3 +309,20 @@ def test_translate_keeps_to_lengths(capsys):
     assert status == 0 and out == "fed\n"
     status, out, _ = run(capsys, *words, "--min-length", "9")
     assert status == 0 and len(out.strip()) >= 8
+
+
+def test_a_run_is_measured_on_what_it_was_not_trained_on(capsys, tmp_path):
+    path, out = tmp_path / "pairs.tsv", str(tmp_path / "run")
+    path.write_text("".join(f"{i}a\ta{i}\n" for i in range(60)))
+    sizes = ["--embedding-dim", "4", "--units", "4", "--epochs", "1"]
+    words = ["--model", "luong", "--task", str(path), "--tokens", "characters"]
+    status, *_ = run(capsys, "train", "seq2seq", *words, *sizes, "--out", out)
+    assert status == 0
+    words = ["evaluate", "--model", out, "--metric", "exact", "--json"]
+    status, printed, err = run(capsys, *words, "--task", str(path))
+    assert status == 0 and "its test part alone is measured" in err
+    assert json.loads(printed)["sources"] < 30
+    other = tmp_path / "others.tsv"
+    other.write_text(path.read_text())
+    status, printed, err = run(capsys, *words, "--task", str(other))
+    assert status == 0 and json.loads(printed)["sources"] == 60 and not err

@@ -11,6 +11,7 @@ import pytest
 from training import datasets, seq2seq_tasks
 from training.datasets import Pairs, PairSplits
 from training.datasets.pair_files import load_tatoeba
+from zoo.normalization import normalized
 
 # 5 different sources of 7 pairs; "b" stands three times, once twice the same
 SOURCES = ["a", "b", "c", "b", "d", "b", "e"]
@@ -214,14 +215,41 @@ def test_a_file_of_ones_own_is_split_by_source(save):
     path = save("own.tsv", lines(rows))
     splits = datasets.load_task(path, test_fraction=0.2, validation_fraction=0.1)
     sizes = [len(set(part.sources)) for part in parts(splits)]
-    assert sizes == [35, 5, 10]
+    assert sum(sizes) == 50 and min(sizes) >= 1
     assert sorted(row for part in parts(splits) for row in rows_of(part)) == sorted(
         rows
     )
     again = datasets.load_task(str(path), test_fraction=0.2)
     assert list(map(rows_of, parts(again))) == list(map(rows_of, parts(splits)))
-    other = datasets.load_task(path, seed=1, test_fraction=0.2)
-    assert set(other.test.sources) != set(splits.test.sources)
+    smaller = datasets.load_task(path, test_fraction=0.1)
+    assert set(smaller.test.sources) < set(splits.test.sources)
+
+
+def test_what_was_trained_on_never_comes_into_the_test_part_of_a_longer_file(save):
+    rows = numbered(400)
+    short = datasets.load_task(save("short.tsv", lines(rows)))
+    more = [(f"a new source {i}", "new") for i in range(300)]
+    long = datasets.load_task(save("long.tsv", lines([*more, *rows])))
+    for name in ("train", "validation", "test"):
+        before = set(getattr(short, name).sources)
+        assert before <= set(getattr(long, name).sources)
+        share = len(set(getattr(long, name).sources)) / 700
+        assert share == pytest.approx({"train": 0.8}.get(name, 0.1), abs=0.05)
+
+
+def test_sources_that_are_one_text_to_a_model_go_together(save):
+    rows = [(f"caf\u00e9 {i}", "x") for i in range(40)]
+    rows += [(f"cafe\u0301  {i}", "y") for i in range(40)]
+    splits = datasets.load_task(save("own.tsv", lines(rows)))
+    found = [{normalized(text)[0] for text in part.sources} for part in parts(splits)]
+    assert sum(map(len, found)) == 40
+
+
+def test_three_sources_are_three_parts(save):
+    splits = datasets.load_task(save("own.tsv", lines(numbered(3))))
+    assert [len(part) for part in parts(splits)] == [1, 1, 1]
+    with pytest.raises(ValueError, match=r"too few different sources.*Received: 2"):
+        datasets.load_task(save("two.tsv", lines(numbered(2))))
 
 
 @pytest.mark.parametrize(
@@ -236,12 +264,12 @@ def test_a_file_of_ones_own_is_split_by_source(save):
         ("en-fr", {}, FileNotFoundError, r"needs `data`.*fra\.txt.*manythings"),
         ("en-fr", {"data": "no"}, FileNotFoundError, r"no 'no'.*manythings"),
         ("own", {"data": "x"}, ValueError, "`data` is for"),
-        ("own", {"test_fraction": 0}, ValueError, "`fraction` must be"),
+        ("own", {"test_fraction": 0}, ValueError, "`test_fraction` must be more than"),
         (
             "own",
             {"test_fraction": 0.5, "validation_fraction": 0.5},
             ValueError,
-            "`validation_fraction` must be more than 0 and leave",
+            "must be more than 0 and leave training data. Received: 0.5 and 0.5",
         ),
     ],
 )

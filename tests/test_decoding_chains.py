@@ -235,6 +235,8 @@ def test_samples_keep_to_what_may_be_emitted():
         ({"num_return": 0}, "`num_return` must be an integer of at least 1"),
         ({"seed": -1}, "`seed` must be an integer of at least 0"),
         ({"seed": None}, "Received: None"),
+        ({"seed": 2**31}, "`seed` must be under 2**31. Received: 2147483648"),
+        ({"seed": np.int64(-5)}, "`seed` must be an integer of at least 0"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, words):

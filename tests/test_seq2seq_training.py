@@ -11,11 +11,11 @@ import tensorflow as tf
 
 import zoo
 from tests.killed_runs import check_same_end, kill_in_the_second_epoch
-from training import run_folder
+from training import epochs, run_folder
 from training.datasets import load_task
-from training.optimization import WarmUp
+from training.optimization import WarmUp, adam
 from training.scheduled_sampling import ScheduledSampling
-from training.seq2seq import Seq2SeqRun, train
+from training.seq2seq import Seq2SeqRun, spread, train, usual_epochs
 from training.seq2seq_config import Seq2SeqConfig
 from training.seq2seq_evaluate import ForcedMeasures, evaluate
 from training.seq2seq_start import read_pairs, starting_translator
@@ -315,13 +315,14 @@ OPTIONS = [
     {"tokens": "characters"},
     {"tokens": "bpe", "vocabulary_size": 22},
     {"epochs": 3},
+    {"maxlen": 2},
     {"seed": 5},
 ]
 HAVE_A_TEST_OF_THEIR_OWN = {
     *("task", "model", "out", "data", "resume", "weights", "metric"),
     *("source_column", "target_column", "validation_sentences", "num_beams"),
     *("num_heads", "intermediate_dim", "attention_units"),
-    *("scheduled_sampling", "bfloat16", "patience"),
+    *("scheduled_sampling", "bfloat16", "patience", "lowercase"),
 }
 
 
@@ -355,7 +356,7 @@ def test_the_rate_rises_to_its_peak_and_falls_by_the_square_root():
     rate = WarmUp((width * first) ** -0.5, first, 0.5)
     for step in (1, 10, 40, 41, 1000):
         expected = width**-0.5 * min(step**-0.5, step * first**-1.5)
-        assert float(rate(step)) == pytest.approx(expected, rel=1e-5)
+        assert float(rate(step - 1)) == pytest.approx(expected, rel=1e-5)
 
 
 # ---- options that cannot be
@@ -377,6 +378,8 @@ def test_the_rate_rises_to_its_peak_and_falls_by_the_square_root():
         ({"learning_rate": "fast"}, "`learning_rate` must be a number"),
         ({"weights": "x", "units": 8}, "`units` has no effect with `weights`"),
         ({"weights": "x", "dropout": 0.3}, "`dropout` has no effect with `weights`"),
+        ({"weights": "x", "dropout": 0.0}, "`dropout` has no effect with `weights`"),
+        ({"weights": "x", "lowercase": True}, "`lowercase` has no effect"),
     ],
 )
 def test_options_that_cannot_be_are_refused(options, message):
@@ -388,8 +391,120 @@ def test_options_that_cannot_be_are_refused(options, message):
 def test_a_start_of_another_model_is_refused(pairs, runs, tmp_path):
     folder, _ = runs["transformer"]
     plan = config(pairs, tmp_path / "run", "luong", weights=str(folder))
-    with pytest.raises(ValueError, match=r"a run of transformer\. Say --model"):
+    with pytest.raises(
+        ValueError, match=r"called seq2seq_transformer\. Say the --model"
+    ):
         train(plan, progress=False)
+
+
+def test_a_start_may_be_a_saved_pipeline_or_a_model_of_the_zoo(pairs, runs, tmp_path):
+    zoo.load(runs["luong"][0]).save(tmp_path / "saved")
+    for start in (str(tmp_path / "saved"), "reverse_luong"):
+        plan = config(pairs, tmp_path / "run", "luong", weights=start, maxlen=9)
+        translator = starting_translator(plan, read_pairs(plan).train)
+        before = zoo.load(start)
+        for one, other in zip(
+            translator.model.get_weights(), before.model.get_weights(), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+        assert (translator.name, translator.maxlen) == ("pairs_luong", 9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"model": "luong", "score": "foo"}, "`score` must be one of dot"),
+        ({"model": "luong", "local": "monotonic"}, "`local` and `window` go together"),
+        ({"model": "transformer", "num_heads": 7}, "`num_heads` must divide"),
+    ],
+)
+def test_sizes_that_cannot_be_are_refused_before_data_is_read(options, message):
+    plan = Seq2SeqConfig(task="en-fr", data="not there", out="x", **options)
+    with pytest.raises(ValueError, match=message):
+        train(plan, progress=False)
+
+
+def test_a_limit_that_leaves_nothing_is_refused(pairs, tmp_path):
+    plan = config(pairs, tmp_path / "run", tokens="characters", maxlen=1)
+    with pytest.raises(ValueError, match="All targets of the train part are over 1"):
+        train(plan, progress=False)
+    assert not (tmp_path / "run").exists()
+
+
+def test_columns_reach_the_data(tmp_path):
+    path = tmp_path / "pairs.csv"
+    rows = [f"{i},red {i},rouge {i}" for i in range(40)]
+    path.write_text("id,english,french\n" + "\n".join(rows), encoding="utf-8")
+    columns = {"source_column": "french", "target_column": "english"}
+    parts = read_pairs(config(path, tmp_path / "run", **columns))
+    assert parts.train.sources[0].startswith("rouge")
+    assert parts.train.targets[0].startswith("red")
+
+
+def test_lower_case_is_for_training_and_use(tmp_path):
+    path = make_pairs(tmp_path / "pairs.tsv", rows=60)
+    path.write_text(path.read_text().title(), encoding="utf-8")
+    plan = config(path, tmp_path / "run", lowercase=True)
+    translator = starting_translator(plan, read_pairs(plan).train)
+    for tokenizer in (translator.source_tokenizer, translator.target_tokenizer):
+        assert tokenizer.lowercase
+    assert translator.source_tokenizer.encode("RED Red red") == (
+        3 * translator.source_tokenizer.encode("red")
+    )
+
+
+def test_sources_to_decode_come_from_all_over_the_part():
+    sources = [str(i) for i in range(1000)]
+    chosen, references = spread(sources, [[s] for s in sources], 100)
+    numbers = [int(source) for source in chosen]
+    assert len(set(numbers)) == 100 and (numbers[0], numbers[-1]) == (0, 999)
+    assert max(np.diff(numbers)) <= 11
+    assert references == [[source] for source in chosen]
+    assert spread(sources[:3], [[]] * 3, 100)[0] == sources[:3]
+
+
+def test_few_pairs_are_read_more_often():
+    assert [usual_epochs(steps) for steps in (1, 40, 1000)] == [100, 50, 10]
+
+
+@pytest.mark.parametrize("warm_up", [0.0, 0.5])
+@pytest.mark.parametrize("schedule", ["cosine", "inverse_sqrt", "constant"])
+def test_no_step_is_without_a_rate(schedule, warm_up):
+    optimizer = adam(0.1, steps=10, schedule=schedule, warm_up=warm_up)
+    rate = optimizer._learning_rate
+    rates = [float(rate(step)) for step in range(10)]
+    assert min(rates[:9]) > 0 and max(rates) == pytest.approx(0.1, rel=0.05)
+
+
+@pytest.mark.slow
+def test_a_word_never_seen_is_copied_from_where_the_model_looked(tmp_path):
+    """Rare words are unknown on both sides in training too: --vocabulary-size."""
+    rng = np.random.default_rng(0)
+    lines = []
+    for number in range(1500):
+        words = [*rng.choice(list(WORDS), 3)]
+        place = rng.integers(3)
+        targets = [WORDS[word] for word in words]
+        words[place] = targets[place] = f"name{number}"
+        lines.append(f"{' '.join(words)}\t{' '.join(targets)}\n")
+    path = tmp_path / "names.tsv"
+    path.write_text("".join(lines), encoding="utf-8")
+    plan = config(
+        path,
+        tmp_path / "run",
+        "bahdanau",
+        vocabulary_size=9,
+        epochs=25,
+        embedding_dim=24,
+        units=24,
+        batch_tokens=200,
+    )
+    train(plan, progress=False)
+    translator = zoo.load(tmp_path / "run")
+    texts = ["red Zoë cat", "xyzzy big sun", "dog dog 日本"]
+    found = translator.translate(texts, copy_unknown=True)
+    expected = ["rouge Zoë chat", "xyzzy grand soleil", "chien chien 日本"]
+    assert [t.text for t in found] == expected
 
 
 def test_pairs_with_targets_over_the_limit_are_left_out(tmp_path):
@@ -430,7 +545,15 @@ def test_shipped_weights_are_not_written_over_by_accident(runs, tmp_path):
     assert (tmp_path / "taken.weights.h5").stat().st_size > 1000
 
 
-def test_products_in_bfloat16_learn_nearly_the_same(runs, pairs, tmp_path):
+def test_products_in_bfloat16_learn_nearly_the_same(runs, pairs, tmp_path, monkeypatch):
+    name, seen = "auto_mixed_precision_onednn_bfloat16", []
+    whole = epochs.fit_epoch
+
+    def fit_epoch(*arguments):
+        seen.append(tf.config.optimizer.get_experimental_options()[name])
+        return whole(*arguments)
+
+    monkeypatch.setattr(epochs, "fit_epoch", fit_epoch)
     metrics = train(
         config(pairs, tmp_path / "x", epochs=8, bfloat16=True), progress=False
     )
@@ -438,8 +561,8 @@ def test_products_in_bfloat16_learn_nearly_the_same(runs, pairs, tmp_path):
     assert metrics["validation"]["loss"] == pytest.approx(
         exact["validation"]["loss"], rel=0.2
     )
-    options = tf.config.optimizer.get_experimental_options()
-    assert not options["auto_mixed_precision_onednn_bfloat16"]
+    assert seen == [True] * 8
+    assert not tf.config.optimizer.get_experimental_options()[name]
 
 
 def test_data_that_is_not_there_is_named(tmp_path):

@@ -1,5 +1,6 @@
 """Text in, text and alignments out: the pipeline of the models of two texts."""
 
+import logging
 import threading
 
 import keras
@@ -154,8 +155,9 @@ def test_one_text_then_another_then_the_first_again(translators, kind):
         np.testing.assert_array_equal(one.alignment, other.alignment)
 
 
-def test_two_threads_may_use_one(translators):
-    translator = translators["bahdanau"]
+@pytest.mark.parametrize("kind", ["bahdanau", "transformer"])
+def test_two_threads_may_use_one(translators, kind):
+    translator = translators[kind]
     expected = [translator.translate([text], num_beams=2)[0] for text in TEXTS]
     results = {}
 
@@ -172,6 +174,34 @@ def test_two_threads_may_use_one(translators):
         assert translation.text == expected[place].text
         assert translation.score == expected[place].score
     assert len(results) == 2 * len(TEXTS)
+
+
+def test_texts_of_many_lengths_bring_no_warning_of_the_backend(caplog):
+    """TensorFlow's: "5 out of the last 5 calls ... triggered tf.function retracing"."""
+    translator = make_translator("luong")
+    logger = logging.getLogger("tensorflow")
+    propagates, logger.propagate = logger.propagate, True
+    try:
+        for length in (1, 5, 17, 33, 65, 129):
+            translator.translate(["the cat"], num_beams=1, max_length=length)
+    finally:
+        logger.propagate = propagates
+    assert len(translator._decoders) == 6
+    assert [record.getMessage() for record in caplog.records] == []
+
+
+@pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float16"])
+@pytest.mark.parametrize("kind", ["bahdanau", "luong", "transformer"])
+def test_models_of_16_bits_decode(kind, policy):
+    keras.config.set_dtype_policy(policy)
+    try:
+        translator = make_translator(kind)
+    finally:
+        keras.config.set_dtype_policy("float32")
+    for found in translator.translate(TEXTS[:3], num_beams=2):
+        assert np.isfinite(found.score) and np.isfinite(found.alignment).all()
+        sums = found.alignment.astype("float64").sum(axis=1)
+        np.testing.assert_allclose(sums, 1, atol=1e-2)
 
 
 @pytest.mark.slow

@@ -48,6 +48,8 @@ def run_predict(options):
 def run_translate(options):
     """Prints what a model of two texts writes for each text."""
     texts = read_texts(options)
+    if options.json and options.alignment:
+        raise ValueError("--alignment is in what --json prints. Leave it out.")
     if options.png and len(texts) != 1:
         raise ValueError(f"--png takes one text. Received: {len(texts)} texts.")
     import zoo
@@ -162,7 +164,7 @@ def _evaluate_classifier(clf, options):
 def _evaluate_translator(translator, options):
     """The metric of a task on its test part, or of a file of pairs."""
     from training.seq2seq_cards import NAMES, shown
-    from training.seq2seq_evaluate import evaluate_task
+    from training.seq2seq_evaluate import evaluate_task, was_trained_on
 
     _refuse_options(options, OF_CLASSIFIERS, f"a classifier, not {translator.name}")
     if options.task is None:
@@ -171,7 +173,11 @@ def _evaluate_translator(translator, options):
             "--task reverse, dates, g2p, en-fr or a file of pairs."
         )
     given = _given(options, ("data", *OF_TRANSLATORS))
-    measured = evaluate_task(translator, **given)
+    held_out = was_trained_on(options.model, options.task)
+    if held_out:
+        note = "the model was trained on this file: its test part alone is measured"
+        print(note, file=sys.stderr)
+    measured = evaluate_task(translator, **given, held_out=held_out)
     if options.json:
         _print_json(measured)
         return

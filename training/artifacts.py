@@ -35,7 +35,11 @@ def write_artifacts(folder, config, clf, parts, metrics, history):
     write_by(folder / "model.weights.h5", clf.model.save_weights)
     plots = folder / "plots"
     plots.mkdir(exist_ok=True)
-    write_by(plots / "history.png", lambda path: plot_history(history, path))
+    smoothed = config.label_smoothing > 0
+    write_by(
+        plots / "history.png",
+        lambda path: plot_history(history, path, smoothed=smoothed),
+    )
     if holds_attention(clf.model):
         write_by(folder / "attention.keras", attention_submodel(clf.model).save)
         _plot_examples(plots, clf, parts)
@@ -68,8 +72,16 @@ def conditions():
     }
 
 
-def plot_history(history, path, measures=("loss", "accuracy")):
-    """Two measures by epoch, as a picture."""
+def plot_history(history, path, measures=("loss", "accuracy"), smoothed=False):
+    """Two measures by epoch, as a picture.
+
+    Args:
+        history: A list of dictionaries, one an epoch.
+        path: Where to write it.
+        measures: Their names.
+        smoothed: Whether the training loss is of smoothed labels, so that it cannot
+            come down to that of validation.
+    """
     from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
@@ -79,6 +91,8 @@ def plot_history(history, path, measures=("loss", "accuracy")):
         for key, label in ((what, "training"), (f"val_{what}", "validation")):
             if key in history[0]:
                 values = [row[key] for row in history]
+                if smoothed and key == "loss":
+                    label = "training, with smoothed labels"
                 axis.plot(epochs, values, marker="o", label=label)
         axis.set(xlabel="epoch", title=what)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -28,13 +28,13 @@ def adam(
             over; Keras puts it in the weights' place when `fit` ends. 0 for none.
         schedule: What follows the warm-up: "cosine" to 0 at the last step,
             "inverse_sqrt" of the step, or "constant".
-        warm_up: Fraction of the steps in which the rate rises from 0, in a line.
+        warm_up: Fraction of the steps in which the rate rises, in a line.
         clip_norm: The greatest norm of all gradients together; 0 clips nothing.
     """
     first = max(1, int(warm_up * steps))
     if schedule == "cosine":
         rate = keras.optimizers.schedules.CosineDecay(
-            0.0,
+            learning_rate / first,
             decay_steps=max(1, steps - first),
             warmup_target=learning_rate,
             warmup_steps=first,
@@ -53,9 +53,10 @@ def adam(
 
 @keras.saving.register_keras_serializable(package="keras_attention_training")
 class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
-    """peak x min(step / warm_up_steps, (warm_up_steps / step)^power).
+    """peak x min(n / warm_up_steps, (warm_up_steps / n)^power) in the n-th step.
 
-    With power 1/2: Vaswani et al. (2017), equation 3, with its peak named.
+    With power 1/2: Vaswani et al. (2017), equation 3, with its peak named. Keras counts
+    steps from 0, so n is one more.
 
     Args:
         peak: The greatest rate, reached at `warm_up_steps`.
@@ -65,7 +66,7 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
     Example:
 
     >>> rate = WarmUp(0.1, 100, 0.5)
-    >>> [round(float(rate(step)), 3) for step in (50, 100, 400)]
+    >>> [round(float(rate(n - 1)), 3) for n in (50, 100, 400)]
     [0.05, 0.1, 0.05]
     """
 
@@ -73,7 +74,7 @@ class WarmUp(keras.optimizers.schedules.LearningRateSchedule):
         self.peak, self.warm_up_steps, self.power = peak, warm_up_steps, power
 
     def __call__(self, step):
-        share = ops.cast(step, "float32") / self.warm_up_steps
+        share = (ops.cast(step, "float32") + 1) / self.warm_up_steps
         fall = ops.power(ops.maximum(share, 1.0), -self.power)
         return self.peak * ops.minimum(share, fall)
 

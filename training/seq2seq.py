@@ -18,7 +18,13 @@ from training.seq2seq_evaluate import (
     score,
 )
 from training.seq2seq_scores import better, chosen_by
-from training.seq2seq_start import read_pairs, starting_translator
+from training.seq2seq_start import (
+    check_architecture,
+    read_pairs,
+    starting_translator,
+)
+
+USUAL_STEPS = 2_000
 
 
 def train(config, progress=True):
@@ -39,6 +45,7 @@ def train(config, progress=True):
     Raises:
         ValueError, FileNotFoundError: for data or a folder that cannot be used.
     """
+    check_architecture(config)
 
     def start(folder):
         parts = read_pairs(config)
@@ -65,17 +72,25 @@ class Seq2SeqRun(EpochRun):
             model = ScheduledSampling(model, config.seed)
         super().__init__(folder, model, config.seed, progress, config.patience)
         self.config, self.translator, self.parts = config, translator, parts
-        self.train_ids = self.encoded(parts.train)
-        self.validation_ids = self.encoded(parts.validation)
+        self.train_ids = self.encoded(parts.train, "train")
+        self.validation_ids = self.encoded(parts.validation, "validation")
+        self.to_decode = spread(
+            *reference_groups(parts.validation), count=config.validation_sentences
+        )
         self.forced = ForcedMeasures(translator.model)
-        self.epochs, self.bfloat16 = config.setting("epochs"), config.bfloat16
+        self.bfloat16 = config.bfloat16
+        self.steps = len(self.data(0))
+        self.epochs = config.setting("epochs") or usual_epochs(self.steps)
         self.compile()
 
-    def encoded(self, pairs):
+    def encoded(self, pairs, part):
         """Ids of both sides of pairs: two lists of lists.
 
         A source is cut, as in use. A pair whose target is over the limit is left out:
         cut, it would teach to stop in the middle.
+
+        Raises:
+            ValueError: if none is left.
         """
         sides = (
             (self.translator.source_tokenizer, pairs.sources),
@@ -88,14 +103,20 @@ class Seq2SeqRun(EpochRun):
         )
         kept = [i for i, ids in enumerate(targets) if len(ids) <= most]
         if len(kept) < len(targets):
-            self.say(f"{len(targets) - len(kept):,} pairs left out: over {most} tokens")
+            left_out = len(targets) - len(kept)
+            self.say(f"{left_out:,} pairs of {part} left out: over {most} tokens")
+        if not kept:
+            raise ValueError(
+                f"All targets of the {part} part are over {most} tokens. Give a "
+                "greater `maxlen`, subwords instead of characters, or shorter texts."
+            )
         return [sources[i][:most] for i in kept], [targets[i] for i in kept]
 
     @property
     def fingerprint(self):
-        """A hash of what is learned from, and so of the vocabularies."""
+        """A hash of what is learned from and chosen by, and so of the vocabularies."""
         digest = hashlib.sha256()
-        for side in self.train_ids:
+        for side in (*self.train_ids, *self.validation_ids):
             for ids in side:
                 digest.update(np.asarray([*ids, -1], "int32").tobytes())
         return digest.hexdigest()
@@ -103,12 +124,11 @@ class Seq2SeqRun(EpochRun):
     def compile(self):
         """Adam on the cross-entropy of the real tokens."""
         config = self.config
-        steps = len(self.data(0))
         self.model.compile(
             adam(
                 config.setting("learning_rate"),
-                steps=self.epochs * steps,
-                average_over=config.average * steps,
+                steps=self.epochs * self.steps,
+                average_over=config.average * self.steps,
                 schedule=config.schedule,
                 warm_up=config.warm_up,
                 clip_norm=config.clip_norm,
@@ -138,12 +158,9 @@ class Seq2SeqRun(EpochRun):
         """Teacher-forced measures and the metric of greedy search, on validation."""
         row = self.forced(*self.validation_ids)
         metric = self.config.of_task.metric
-        sources, references = reference_groups(self.parts.validation)
-        count = self.config.validation_sentences
-        written = self.translator.translate(
-            sources[:count], num_beams=1, batch_size=128
-        )
-        scores = score(self.translator, written, references[:count], metric)
+        sources, references = self.to_decode
+        written = self.translator.translate(sources, num_beams=1, batch_size=128)
+        scores = score(self.translator, written, references, metric)
         row = {f"val_{name}": value for name, value in row.items()}
         row[f"val_{chosen_by(metric)}"] = scores[chosen_by(metric)]
         if self.config.of_task.mirrored:
@@ -178,7 +195,8 @@ class Seq2SeqRun(EpochRun):
             "test": self.test(),
             "seconds": sum(row["seconds"] for row in self.history),
             "parameters": self.translator.model.count_params(),
-            "train_pairs": len(self.parts.train),
+            "train_pairs": len(self.train_ids[0]),
+            "validation_sources": len(self.to_decode[0]),
         }
 
     def test(self):
@@ -197,3 +215,18 @@ class Seq2SeqRun(EpochRun):
         write_artifacts(
             self.folder, self.config, self.translator, self.parts, metrics, self.history
         )
+
+
+def usual_epochs(steps):
+    """How many epochs of so many steps to train: few of many pairs, many of few."""
+    return min(max(USUAL_STEPS // steps, 10), 100)
+
+
+def spread(sources, references, count):
+    """At most `count` sources with their references, from all over the lists.
+
+    A file may be sorted, by length for example, so the first ones would not do.
+    """
+    last, count = len(sources) - 1, min(count, len(sources))
+    places = np.linspace(0, last, count).round().astype(int)
+    return [sources[i] for i in places], [references[i] for i in places]

@@ -40,7 +40,9 @@ def write_artifacts(folder, config, translator, parts, metrics, history):
     metric = chosen_by(config.of_task.metric)
     write_by(
         plots / "history.png",
-        lambda path: plot_history(history, path, ("loss", metric)),
+        lambda path: plot_history(
+            history, path, ("loss", metric), bool(config.setting("label_smoothing"))
+        ),
     )
     sources, _ = reference_groups(parts.validation)
     longest = sorted(sources[:200], key=len)[-EXAMPLES:]

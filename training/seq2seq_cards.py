@@ -17,8 +17,9 @@ NAMES = {
     "mirrored": "alignment on the mirrored token",
     "loss": "cross-entropy, nats a token",
     "perplexity": "perplexity a token",
-    "accuracy": "token accuracy, right tokens fed",
+    "accuracy": "token accuracy",
 }
+OF_FED_TOKENS, FED = ("loss", "perplexity", "accuracy"), "right tokens fed"
 
 
 def run_card(config, translator, metrics):
@@ -32,12 +33,14 @@ def run_card(config, translator, metrics):
     Returns:
         A string.
     """
+    decoded = {
+        "validation": f"greedy search, {metrics['validation_sources']:,} sources",
+        "test": f"{config.num_beams} beams, {metrics['test']['sources']:,} sources",
+    }
     rows = [
-        f"| {part} | {NAMES[name]} | {shown(name, value)} | {how} |"
-        for part, how in (
-            ("validation", "greedy search"),
-            ("test", f"{config.num_beams} beams"),
-        )
+        f"| {part} | {NAMES[name]} | {shown(name, value)} | "
+        f"{FED if name in OF_FED_TOKENS else how} |"
+        for part, how in decoded.items()
         for name, value in metrics[part].items()
         if name in NAMES
     ]
@@ -52,7 +55,7 @@ def run_card(config, translator, metrics):
 
 A model of two texts, trained on the task `{config.task}`.
 
-| part | measure | | decoded by |
+| part | measure | | by |
 |---|---|---|---|
 {chr(10).join(rows)}
 

@@ -43,9 +43,19 @@ class Seq2SeqConfig(RunOptions):
         "for a file: what chooses the best epoch: bleu, exact, wer, or pronunciation "
         "(targets are the phones of a word) [bleu]",
     )
-    weights: str | None = option(None, "start from the folder of a run [random]")
+    weights: str | None = option(
+        None, "start from the folder of a run, or a model of the zoo [random]"
+    )
     vocabulary_size: int | None = option(
-        None, "number of ids of a bpe vocabulary [6000]", least=5
+        None,
+        "number of ids of a vocabulary; rarer tokens are unknown [bpe: 6000, else all]",
+        least=5,
+    )
+    lowercase: bool = option(False, "lower-case all texts, in training and in use")
+    maxlen: int | None = option(
+        None,
+        "tokens a source is cut to; pairs with longer targets are left out [256]",
+        least=1,
     )
     embedding_dim: int | None = option(None, "width of the embeddings", least=1)
     num_layers: int | None = option(None, "layers of encoder and decoder", least=1)
@@ -64,7 +74,12 @@ class Seq2SeqConfig(RunOptions):
     intermediate_dim: int | None = option(
         None, "transformer: width of the feed-forward networks", least=1
     )
-    epochs: int | None = option(None, "passes over the training pairs", least=1)
+    epochs: int | None = option(
+        None,
+        "passes over the training pairs [the task's; for a file what 2,000 steps take: "
+        "10 to 100]",
+        least=1,
+    )
     batch_tokens: int | None = option(
         None, "rows times longest row of a step, at most", least=1
     )
@@ -100,7 +115,9 @@ class Seq2SeqConfig(RunOptions):
         None, "stop after so many epochs without a better one [never]", least=1
     )
     validation_sentences: int = option(
-        1_000, "sources of the validation part that are decoded each epoch", least=1
+        1_000,
+        "sources from all over the validation part that are decoded each epoch",
+        least=1,
     )
     num_beams: int = option(5, "beams of the evaluation at the end", least=1)
     seed: int = option(0, "of weights, order, dropout", least=0, most=2**32 - 1)
@@ -134,15 +151,17 @@ class Seq2SeqConfig(RunOptions):
             self._refuse(f"the model {self.model}", OF_LUONG)
         if self.model != "bahdanau":
             self._refuse(f"the model {self.model}", ("attention_units",))
-        if self.of_task.target_tokens != "bpe" and self.vocabulary_size is not None:
-            self._refuse("texts that are not cut by bpe", ("vocabulary_size",))
+        if self.task in TASKS and self.of_task.target_tokens != "bpe":
+            self._refuse(f"the task {self.task}, which takes all", ("vocabulary_size",))
         if self.weights:
             sizes = ("embedding_dim", "num_layers", "units", "attention_units", "cell")
-            names = (*sizes, *OF_LUONG, *OF_TRANSFORMER, "dropout", "vocabulary_size")
-            self._refuse("`weights`, which decide them", (*names, "tokens"))
+            of_texts = ("vocabulary_size", "tokens", "lowercase")
+            names = (*sizes, *OF_LUONG, *OF_TRANSFORMER, "dropout", *of_texts)
+            self._refuse("`weights`, which decide them", names)
 
     def _refuse(self, why, names):
-        given = [name for name in names if getattr(self, name) not in (None, False)]
+        values = {name: getattr(self, name) for name in names}
+        given = [name for name, v in values.items() if v is not None and v is not False]
         if given:
             raise ValueError(
                 f"{', '.join(f'`{name}`' for name in given)} "

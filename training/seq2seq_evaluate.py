@@ -1,6 +1,7 @@
 """Measures a model of two texts: what it writes, and how it judges the right texts."""
 
 import math
+import pathlib
 
 import numpy as np
 from keras import ops
@@ -11,6 +12,7 @@ from training.losses import TokenCrossentropy
 from training.seq2seq_scores import METRICS
 from training.seq2seq_tasks import TASKS
 from zoo.decoding.compiled import compiled
+from zoo.files import read_json
 from zoo.normalization import normalized
 from zoo.tokens import PAD_ID
 
@@ -48,8 +50,9 @@ def evaluate_task(
     target_column=None,
     metric=None,
     num_beams=5,
+    held_out=False,
 ):
-    """`evaluate` on the test part of a task, or on all pairs of a file.
+    """`evaluate` on the test part of a task, or on pairs of a file.
 
     Args:
         translator: A `zoo.Translator`.
@@ -58,6 +61,8 @@ def evaluate_task(
         source_column, target_column: For a file, as `datasets.load_pairs` takes them.
         metric: For a file: one of `seq2seq_scores.METRICS`, by default "bleu".
         num_beams: 1 is greedy search.
+        held_out: Whether to measure the test part of the file alone, as for a model
+            that was trained on the rest, and not all its pairs.
 
     Raises:
         ValueError: for an option that the task decides, or that does nothing.
@@ -73,7 +78,10 @@ def evaluate_task(
             raise ValueError(
                 f"`metric` must be one of {', '.join(METRICS)}. Received: {metric!r}."
             )
-        pairs = load_pairs(task, **columns)
+        if held_out:
+            pairs = load_task(task, **columns).test
+        else:
+            pairs = load_pairs(task, **columns)
         return evaluate(translator, pairs, metric or "bleu", num_beams)
     own = TASKS[task]
     if metric is not None:
@@ -83,6 +91,17 @@ def evaluate_task(
         )
     pairs = load_task(task, data, **columns).test
     return evaluate(translator, pairs, own.metric, num_beams, own.mirrored)
+
+
+def was_trained_on(model, task):
+    """Whether `model` is the folder of a run that was trained on the file `task`."""
+    config = pathlib.Path(model) / "config.json"
+    if not config.is_file() or task in TASKS:
+        return False
+    trained = (read_json(config).get("training") or {}).get("task")
+    return trained is not None and pathlib.Path(trained).resolve() == (
+        pathlib.Path(task).resolve()
+    )
 
 
 def mirrored_share(written):

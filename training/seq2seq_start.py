@@ -5,11 +5,12 @@ import pathlib
 import zoo
 from training import datasets
 from zoo import seq2seq
-from zoo.files import read_json
+from zoo.seq2seq_sizes import DEFAULTS, checked_sizes
 from zoo.tokens import SequenceTokenizer
 from zoo.translator import Translator
 
 VOCABULARY_SIZE = 6_000
+MAXLEN = 256
 DATA_SEED = 0  # so that the test part is one, whatever seed a run has
 
 
@@ -29,11 +30,23 @@ def read_pairs(config):
     return datasets.load_task(config.task, config.data, DATA_SEED, **columns)
 
 
+def check_architecture(config):
+    """Refuses sizes that are none, before any data is read.
+
+    Raises:
+        ValueError: as the factories do.
+    """
+    any_texts = dict.fromkeys(("source_vocabulary_size", "target_vocabulary_size"), 5)
+    defaults = DEFAULTS[f"seq2seq_{config.model}"]
+    checked_sizes({**defaults, **config.architecture, **any_texts})
+
+
 def starting_translator(config, pairs):
     """The pipeline to train: a new model and tokenizers of the training pairs.
 
     Args:
-        config: The run's config. Its `weights`, the folder of a run, are gone on from.
+        config: The run's config. From its `weights`, those of a run or of a model of
+            the zoo, it goes on.
         pairs: The training `Pairs`.
     """
     if config.weights:
@@ -46,7 +59,7 @@ def starting_translator(config, pairs):
         share_embeddings=config.of_task.joint,
         **config.architecture,
     )
-    return Translator(model, source, target, name=run_name(config))
+    return Translator(model, source, target, config.maxlen or MAXLEN, run_name(config))
 
 
 def run_name(config):
@@ -57,34 +70,39 @@ def run_name(config):
 
 def make_tokenizers(config, pairs):
     """The tokenizers of source and target; one object where they are joint."""
-    size = config.vocabulary_size or VOCABULARY_SIZE
-    kinds = config.of_task.source_tokens, config.of_task.target_tokens
-    source, target = ((kind, size if kind == "bpe" else None) for kind in kinds)
-    if config.of_task.joint:
-        both = SequenceTokenizer.train([*pairs.sources, *pairs.targets], *source)
+    task = config.of_task
+    if task.joint:
+        both = _tokenizer(config, task.source_tokens, pairs.sources + pairs.targets)
         return both, both
     return (
-        SequenceTokenizer.train(pairs.sources, *source),
-        SequenceTokenizer.train(pairs.targets, *target),
+        _tokenizer(config, task.source_tokens, pairs.sources),
+        _tokenizer(config, task.target_tokens, pairs.targets),
     )
 
 
+def _tokenizer(config, kind, texts):
+    size = config.vocabulary_size or (VOCABULARY_SIZE if kind == "bpe" else None)
+    return SequenceTokenizer.train(texts, kind, size, config.lowercase)
+
+
 def _trained_start(config):
-    if not pathlib.Path(config.weights).is_dir():
-        raise ValueError(
-            f"`weights` must be the folder of a run. Received: {config.weights!r}."
-        )
     start = zoo.load(config.weights)
     if not isinstance(start, Translator):
         raise ValueError(
-            "`weights` must be a run of a model of two texts. Received: "
-            f"'{config.weights}', a run of {start.name}."
+            "`weights` must be of a model of two texts. Received: "
+            f"'{config.weights}', which is {start.name}, a classifier."
         )
-    begun = read_json(pathlib.Path(config.weights) / "config.json").get("training", {})
-    if begun.get("model") != config.model:
+    factory = f"seq2seq_{config.model}"
+    if start.model.name != factory:
         raise ValueError(
-            f"`weights` must be a run of the model {config.model}. Received: "
-            f"'{config.weights}', a run of {begun.get('model')}. Say --model "
-            f"{begun.get('model')}, or give another folder."
+            f"`weights` must be of the model {config.model}. Received: "
+            f"'{config.weights}', a model called {start.model.name}. Say the --model "
+            "that it is, or give others."
         )
-    return start
+    return Translator(
+        start.model,
+        start.source_tokenizer,
+        start.target_tokenizer,
+        config.maxlen or start.maxlen,
+        run_name(config),
+    )

@@ -88,4 +88,6 @@ def own_task(tokens, metric):
         metric: One of METRICS, or None for "bleu".
     """
     tokens = tokens or "bpe"
-    return Task(metric or "bleu", tokens, tokens, tokens == "bpe", _LARGE, _DEEP)
+    settings = {**_LARGE, "batch_tokens": 1_000}
+    del settings["epochs"]  # by the number of pairs
+    return Task(metric or "bleu", tokens, tokens, tokens == "bpe", settings, _DEEP)

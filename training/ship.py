@@ -45,6 +45,8 @@ def ship(run, name=None, folder=registry.WEIGHTS_FOLDER, replace=False):
             f"There are weights called '{name}' in {folder}. Give another name by "
             "--name, or say --replace."
         )
+    is_translator = isinstance(pipeline, zoo.Translator)
+    architecture = _architecture(run, pipeline) if is_translator else None
     save_half(pipeline.model, path)
     row = {
         "file": path.name,
@@ -52,9 +54,9 @@ def ship(run, name=None, folder=registry.WEIGHTS_FOLDER, replace=False):
         "parameters": pipeline.model.count_params(),
         "maxlen": pipeline.maxlen,
     }
-    if isinstance(pipeline, zoo.Translator):
+    if is_translator:
         row["tokenizers"] = _ship_tokenizers(pipeline, name, folder)
-        row["architecture"] = _architecture(run, pipeline)
+        row["architecture"] = architecture
     else:
         row["labels"] = pipeline.labels
     return {**row, "measured": metrics["test"] or metrics["validation"]}
@@ -67,6 +69,10 @@ def _architecture(run, translator):
     options = {key: value for key, value in begun.items() if key in names}
     config = Seq2SeqConfig(**options, out=str(run))
     if config.weights:  # they decided the sizes
+        if not pathlib.Path(config.weights).is_dir():
+            return next(
+                iter(registry.find(config.weights).weights.values())
+            ).architecture
         return _architecture(config.weights, translator)
     factory = f"seq2seq_{config.model}"
     architecture = {

@@ -73,6 +73,11 @@ def checked_sizes(sizes):
             f"`units` must be even with score='{sizes['score']}': the two directions "
             f"of the encoder share them. Received: {sizes['units']}."
         )
+    if sizes.get("num_heads") and sizes["embedding_dim"] % sizes["num_heads"]:
+        raise ValueError(
+            "`num_heads` must divide `embedding_dim`. Received: "
+            f"num_heads={sizes['num_heads']}, embedding_dim={sizes['embedding_dim']}."
+        )
     return sizes
 
 

@@ -81,6 +81,8 @@ def check_tokens(kind, tokens, merges):
         raise ValueError('`tokens` of the kind "characters" must be single characters')
     if kind == "words" and any(" " in token for token in tokens):
         raise ValueError('`tokens` of the kind "words" must have no blank inside')
+    if kind == "bpe" and not any(len(token) == 1 for token in tokens):
+        raise ValueError('`tokens` of the kind "bpe" must hold single characters too')
     if merges and kind != "bpe":
         raise ValueError(f'`merges` are for the kind "bpe". Received: {kind!r}')
     known = set(tokens)

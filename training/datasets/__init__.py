@@ -19,6 +19,7 @@ from training.datasets.pairs import (
     PairSplits,
     leave_out_sources,
     reference_groups,
+    split_by_text,
     split_pairs,
 )
 from training.datasets.sources import load, unlabelled
@@ -37,6 +38,7 @@ __all__ = [
     "load_pairs",
     "load_task",
     "reference_groups",
+    "split_by_text",
     "split_pairs",
     "split_validation",
     "unlabelled",

@@ -15,6 +15,7 @@ from training.datasets.tables import (
     read_table,
 )
 from training.datasets.text_files import ending
+from zoo.normalization import normalized
 
 COLUMNS = Columns(
     first="source_column",
@@ -165,7 +166,7 @@ def _check_not_empty(table):
         lines = [
             line
             for line, cell in zip(table.lines, cells, strict=True)
-            if not cell.strip()
+            if not normalized(cell)[0]
         ]
         if lines:
             count = len(lines) - 1

@@ -1,11 +1,14 @@
 """Pairs of a text and the text to make of it, in parts that share no source."""
 
 import dataclasses
+import hashlib
+from bisect import bisect_left, bisect_right
 
 import numpy as np
 
 from training.datasets.examples import positions_of
 from training.datasets.split import check_split
+from zoo.normalization import normalized
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -169,6 +172,62 @@ def split_pairs(pairs, fraction, seed):
     taken = {different[index] for index in chosen}
     inside = np.array([text in taken for text in pairs.sources])
     return pairs.select(~inside), pairs.select(inside)
+
+
+def split_by_text(pairs, validation, test):
+    """Splits into three parts by a hash of each source, so that a file may grow.
+
+    A source that stood in a part stands there in every later, longer file too: what a
+    model was trained on never comes into the test part. Sources that are one text to
+    the tokenizers (accents composed, blanks made even) go together.
+
+    Args:
+        pairs: `Pairs` of N pairs.
+        validation, test: floats in (0, 1), the shares of the different sources,
+            together under 1. Of few sources the parts are of these sizes by chance
+            alone, but each has one at least.
+
+    Returns:
+        `PairSplits`, each part in the order of `pairs`.
+
+    Raises:
+        ValueError: the shares are none, or there are fewer than three sources.
+
+    Example:
+
+    >>> pairs = Pairs([f"{i} cats" for i in range(99)], ["chats"] * 99, "-")
+    >>> parts = split_by_text(pairs, validation=0.2, test=0.2)
+    >>> len(parts.train) + len(parts.validation) + len(parts.test)
+    99
+    """
+    shares = isinstance(validation, float) and isinstance(test, float)
+    if not (shares and validation > 0 and test > 0 and validation + test < 1):
+        raise ValueError(
+            "`validation_fraction` and `test_fraction` must be more than 0 and leave "
+            f"training data. Received: {validation} and {test}. Write 0.1 for both."
+        )
+    places = {text: _place(text) for text in set(pairs.sources)}
+    order = sorted(set(places.values()))
+    if len(order) < 3:
+        raise ValueError(
+            f"{pairs.source} has too few different sources for three parts. Received: "
+            f"{len(order)}. Expected: three or more. Give more pairs."
+        )
+    first = min(max(bisect_left(order, test), 1), len(order) - 2)
+    second = bisect_left(order, test + validation)
+    second = min(max(second, first + 1), len(order) - 1)
+    ends = order[first], order[second]
+    parts = [[], [], []]
+    for index, text in enumerate(pairs.sources):
+        parts[bisect_right(ends, places[text])].append(index)
+    test_part, validation_part, train = (pairs.select(part) for part in parts)
+    return PairSplits(train, validation_part, test_part)
+
+
+def _place(text):
+    """A number in [0, 1) that only the text decides."""
+    plain = normalized(text)[0].encode("utf-8")
+    return int(hashlib.sha1(plain, usedforsecurity=False).hexdigest()[:13], 16) / 16**13
 
 
 def leave_out_sources(pairs, other):

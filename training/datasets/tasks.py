@@ -4,7 +4,7 @@ import os
 import pathlib
 
 from training.datasets.pair_files import load_pairs, load_tatoeba
-from training.datasets.pairs import PairSplits, split_pairs
+from training.datasets.pairs import split_by_text
 from training.datasets.pronunciation import load_pronunciations
 
 TASKS = ("reverse", "dates", "g2p", "en-fr")
@@ -41,10 +41,10 @@ def load_task(
             "g2p": English words and their phones, from `data`.
             "en-fr": English sentences and their French translations, from `data`.
             a file .tsv, .csv or .txt (with tabs), maybe with .gz: pairs of one's own,
-                split by source.
+                split by a hash of the source: see `split_by_text`.
         data: for "g2p", the folder of the published split; for "en-fr", the folder of
             its parts or the file fra.txt.
-        seed: integer, for what is made or split here.
+        seed: integer, for what is made here, and the validation part of "g2p".
         source_column, target_column: for a file, as `load_pairs` takes them.
         validation_fraction, test_fraction: for a file, the shares of its different
             sources that go to validation and test.
@@ -71,7 +71,7 @@ def load_task(
     own_options = (source_column, target_column, validation_fraction, test_fraction)
     if task not in TASKS:
         _refuse_data(task, data)
-        return _load_own(task, seed, *own_options)
+        return _load_own(task, *own_options)
     if own_options != (None, None, 0.1, 0.1):
         raise ValueError(
             "`source_column`, `target_column`, `validation_fraction` and "
@@ -84,7 +84,7 @@ def load_task(
     return _make(task, seed)
 
 
-def _load_own(path, seed, source_column, target_column, validation, test):
+def _load_own(path, source_column, target_column, validation, test):
     path = pathlib.Path(path).expanduser()
     if not path.is_file():
         kind = ValueError if path.exists() else FileNotFoundError
@@ -94,16 +94,7 @@ def _load_own(path, seed, source_column, target_column, validation, test):
             f".txt, maybe with .gz. Received: {str(path)!r}, {state}. Correct the name."
         )
     pairs = load_pairs(path, source_column, target_column)
-    rest, test_part = split_pairs(pairs, test, seed)
-    share = validation / (1 - test)  # of what the test part has left
-    if not 0 < share < 1:
-        raise ValueError(
-            "`validation_fraction` must be more than 0 and leave training data. "
-            f"Received: {validation} with a `test_fraction` of {test}. Write 0.1 for "
-            "both."
-        )
-    train, validation_part = split_pairs(rest, share, seed)
-    return PairSplits(train, validation_part, test_part)
+    return split_by_text(pairs, validation, test)
 
 
 def _load_published(task, data, seed):

@@ -41,3 +41,20 @@ def check_sampling(temperature, top_k, top_p):
             "`top_p` is the share of the probability to draw from and must be above 0 "
             f"and at most 1. Received: {top_p!r}. Use top_p=None for all of it."
         )
+
+
+def check_seed(seed):
+    """Refuses what is not an integer from 0 to under 2^31; tensors pass.
+
+    Example:
+
+    >>> check_seed(7)
+    7
+    """
+    if hasattr(seed, "dtype") and not isinstance(seed, numbers.Integral):
+        return seed
+    if check_integer("seed", seed, 0) >= 2**31:
+        raise ValueError(
+            f"`seed` must be under 2**31. Received: {seed}. Take a smaller one."
+        )
+    return int(seed)

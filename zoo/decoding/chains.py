@@ -3,7 +3,7 @@
 from keras import ops
 
 from zoo.checks import check_integer
-from zoo.decoding.arguments import check_sampling
+from zoo.decoding.arguments import check_sampling, check_seed
 from zoo.decoding.chain_steps import ChainSteps
 from zoo.decoding.rows import num_rows
 from zoo.decoding.rules import Rules
@@ -151,8 +151,7 @@ def sample(
     scoring = Scoring(length_penalty, length_rule)
     check_integer("num_return", num_return, 1)
     check_sampling(temperature, top_k, top_p)
-    if not hasattr(seed, "dtype"):
-        check_integer("seed", seed, 0)
+    check_seed(seed)
     chains = ChainSteps(rules, scoring, num_return, None, return_attention)
     batch = num_rows(state, memory)
     keys = row_keys(seed, sentence_ids, batch, num_return)

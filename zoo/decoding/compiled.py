@@ -5,6 +5,8 @@ the weights back to the model, so that two threads, or a training, may lose thei
 on TensorFlow it traces anew for the first few shapes.
 """
 
+import functools
+
 import keras
 
 
@@ -34,7 +36,10 @@ def _by_tensorflow(function, ranks):
     import tensorflow as tf
 
     signature = [tf.TensorSpec([None] * rank, tf.int32) for rank in ranks]
-    return tf.function(function, input_signature=signature, autograph=False)
+    # TensorFlow counts tracings by code, and warns of five: those of other decoders are
+    # not this one's. A partial has no code of its own, so it is counted for itself.
+    own = functools.partial(function)
+    return tf.function(own, input_signature=signature, autograph=False)
 
 
 def _by_jax(function, variables):

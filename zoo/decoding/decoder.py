@@ -5,7 +5,7 @@ import inspect
 import numpy as np
 from keras import ops
 
-from zoo.checks import check_integer
+from zoo.decoding.arguments import check_seed
 from zoo.decoding.compiled import compiled
 from zoo.decoding.ensembles import variables_of
 from zoo.decoding.hypotheses import Hypotheses
@@ -85,10 +85,8 @@ class Decoder:
         if not len(source_ids):  # not all backends can index nothing
             one = self(np.zeros((1, *source_ids.shape[1:])), seed=seed)
             return Hypotheses(*(None if x is None else x[:0] for x in one))
-        if seed is not None and not 0 <= check_integer("seed", seed, 0) < 2**31:
-            raise ValueError(
-                f"`seed` must be under 2**31. Received: {seed}. Take a smaller one."
-            )
+        if seed is not None:
+            check_seed(seed)
         batch = len(source_ids)
         if max_lengths is None:
             max_lengths = np.full(batch, self.max_length)

@@ -20,7 +20,7 @@ def row_keys(seed, sentence_ids, batch, num_return):
     """
     if sentence_ids is None:
         sentence_ids = ops.arange(batch, dtype="int32")
-    seed = ops.cast(seed % 2**31 if isinstance(seed, int) else seed, "int32")
+    seed = ops.cast(seed, "int32")
     sentences = _mixed(_mixed(seed + GOLDEN) + ops.cast(sentence_ids, "int32"))
     numbers = ops.arange(num_return, dtype="int32")
     keys = _mixed(sentences[:, None] + _mixed(numbers + GOLDEN))
