@@ -697,3 +697,27 @@ def test_it_is_public():
     assert keras_attention.AttentionDecoder is AttentionDecoder
     name = keras.saving.get_registered_name(AttentionDecoder)
     assert name == "keras_attention>AttentionDecoder"
+
+
+def test_a_cell_of_ones_own_may_have_a_dropout_of_its_own():
+    @keras.saving.register_keras_serializable(package="test_recurrent_keras")
+    class Own(keras.layers.Layer):
+        """A cell with `dropout`, but without the masks of Keras's cells."""
+
+        def __init__(self, units, dropout=0.5, **kwargs):
+            super().__init__(**kwargs)
+            self.state_size = self.output_size = self.units = units
+            self.dropout = dropout
+
+        def build(self, shape):
+            self.kernel = self.add_weight(shape=(shape[-1], self.units))
+
+        def call(self, inputs, states, training=None):
+            output = keras.ops.tanh(inputs @ self.kernel) + states[0]
+            return output, [output]
+
+    decoder = AttentionDecoder(Own(4), BahdanauAttention(3))
+    inputs, memory = np.ones((2, 3, 5), "float32"), np.ones((2, 6, 7), "float32")
+    plain, _ = decoder(inputs, memory)
+    trained, _ = decoder(inputs, memory, training=True)
+    np.testing.assert_allclose(to_numpy(trained), to_numpy(plain), atol=1e-6)
