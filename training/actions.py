@@ -4,13 +4,12 @@ Nothing heavy is imported before it is needed.
 """
 
 import dataclasses
-import json
-import pathlib
 import sys
 
 from training import config as configs
 from training.options import from_options
 from training.seq2seq_config import Seq2SeqConfig
+from training.terminal import console, print_json, read_texts, show
 
 # Options of the commands that only some models, or some ways to write, take.
 OF_CLASSIFIERS = ("text_column", "label_column", "data_dir")
@@ -25,9 +24,9 @@ def run_list(options):
 
     models = zoo.list_models()
     if options.json:
-        _print_json(list(models))
+        print_json(list(models))
     else:
-        _console().print(models.to_rich())
+        console().print(models.to_rich())
 
 
 def run_predict(options):
@@ -38,7 +37,7 @@ def run_predict(options):
     clf = _loaded(zoo.load(options.model), zoo.SentimentClassifier, options.model)
     for prediction in clf.predict(texts, batch_size=options.batch_size):
         if options.json:
-            _print_json(dataclasses.asdict(prediction))
+            print_json(dataclasses.asdict(prediction))
         else:
             cut = prediction.words_cut
             note = f"\t(first {cut:,} words not read)" if cut else ""
@@ -66,7 +65,7 @@ def run_translate(options):
     for row in found:
         for translation in row if options.num_return > 1 else [row]:
             if options.json:
-                _print_json(translation.to_dict())
+                print_json(translation.to_dict())
                 continue
             score = f"\t{translation.score:.3f}" if options.num_return > 1 else ""
             pairs = f"\t{translation.to_pharaoh()}" if options.alignment else ""
@@ -89,7 +88,7 @@ def run_explain(options):
     for text in texts:
         explanation = clf.explain(text)
         if options.json:
-            _print_json(explanation.to_dict())
+            print_json(explanation.to_dict())
         else:
             show(explanation, options.top)
         if options.png:
@@ -105,7 +104,7 @@ def run_train(options):
 
     metrics = train(config)
     if options.json:
-        _print_json({"out": config.out, **metrics})
+        print_json({"out": config.out, **metrics})
         return
     for part in ("validation", "test"):
         if metrics[part]:
@@ -121,7 +120,7 @@ def run_train_seq2seq(options):
 
     metrics = train(config)
     if options.json:
-        _print_json({"out": config.out, **metrics})
+        print_json({"out": config.out, **metrics})
         return
     for part in ("validation", "test"):
         for name, value in metrics[part].items():
@@ -150,7 +149,7 @@ def _evaluate_classifier(clf, options):
         clf, options.data or "tfds", **_given(options, OF_CLASSIFIERS)
     )
     if options.json:
-        _print_json(measured)
+        print_json(measured)
         return
     print(f"accuracy: {measured['accuracy']:.2%} on {measured['texts']:,} texts")
     print(f"cross-entropy: {measured['loss']:.4f} nats")
@@ -179,7 +178,7 @@ def _evaluate_translator(translator, options):
         print(note, file=sys.stderr)
     measured = evaluate_task(translator, **given, held_out=held_out)
     if options.json:
-        _print_json(measured)
+        print_json(measured)
         return
     for name, value in measured.items():
         if name in NAMES:
@@ -196,7 +195,7 @@ def run_compare(options):
 
     rows = compare(config, options.seeds)
     if options.json:
-        _print_json(rows)
+        print_json(rows)
     else:
         print(table(rows), end="")
 
@@ -208,52 +207,7 @@ def run_demo(options):
     demo(options.out, show)
 
 
-# ---- reading and printing
-
-
-def read_texts(options):
-    """The texts of the line, of a file, or of standard input: one a line."""
-    if options.texts and options.file:
-        raise ValueError("Give texts or --file, not both.")
-    if options.texts:
-        return options.texts
-    from training.datasets.text_files import read_text, split_lines
-
-    if options.file:
-        return split_lines(read_text(pathlib.Path(options.file)))
-    if sys.stdin.isatty():
-        print("Type a text a line; end with Ctrl-D.", file=sys.stderr)
-    try:
-        raw = getattr(sys.stdin, "buffer", None)  # strict, whatever the locale
-        text = raw.read().decode("utf-8-sig") if raw else sys.stdin.read()
-        return split_lines(text)
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"Standard input is not UTF-8 text ({error.reason}, byte {error.start}). "
-            "Convert it first, for example with iconv."
-        ) from None
-
-
-def show(explanation, top=5):
-    """Prints one explanation to the terminal."""
-    console = _console()
-    colour = "green" if explanation.label == "positive" else "red"
-    colour = colour if explanation.label in ("positive", "negative") else "cyan"
-    style = f"bold {colour}"
-    console.print(explanation.summary, style=style, highlight=False, markup=False)
-    console.print(explanation.to_terminal())
-    words = ", ".join(f"{word} {weight:.3f}" for word, weight in explanation.top(top))
-    console.print(f"looked most at: {words or 'nothing'}\n", style="dim", markup=False)
-
-
-def _console():
-    from rich.console import Console
-
-    return Console()
-
-
-def _print_json(value):
-    print(json.dumps(value, ensure_ascii=False))
+# ---- options
 
 
 def _given(options, names):
