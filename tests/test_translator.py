@@ -193,6 +193,8 @@ def test_texts_of_many_lengths_bring_no_warning_of_the_backend(caplog):
 @pytest.mark.parametrize("policy", ["mixed_float16", "mixed_bfloat16", "float16"])
 @pytest.mark.parametrize("kind", ["bahdanau", "luong", "transformer"])
 def test_models_of_16_bits_decode(kind, policy):
+    if policy == "float16" and keras.backend.backend() != "tensorflow":
+        pytest.skip("JAX and PyTorch make no orthogonal kernels of float16 on a CPU")
     keras.config.set_dtype_policy(policy)
     try:
         translator = make_translator(kind)
