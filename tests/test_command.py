@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -303,6 +304,26 @@ def test_translate_refuses_what_it_would_not_use(capsys, more, message):
     assert status == 2 and not out and message in err
 
 
+def test_translate_says_what_was_not_read(capsys):
+    words = ["translate", "--model", "reverse_luong", "--num-beams", "1", "a" * 300]
+    status, out, err = run(capsys, *words, "--max-length", "2")
+    assert status == 0 and "its last 44 tokens were not read" in err
+    assert len(out.splitlines()) == 1
+
+
+def test_a_run_called_like_a_model_of_the_zoo_is_told_apart(
+    capsys, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    pathlib.Path("p.tsv").write_text("".join(f"{i}\t{i}\n" for i in range(20)))
+    sizes = ["--embedding-dim", "4", "--units", "4", "--epochs", "1"]
+    words = ["train", "seq2seq", "--model", "luong", "--task", "p.tsv", *sizes]
+    status, out, _ = run(capsys, *words, "--out", "reverse_luong")
+    assert status == 0 and "zoo.load('./reverse_luong')" in out
+    status, _, err = run(capsys, *words, "--out", "x", "--weights", "")
+    assert status == 2 and "`weights` is empty" in err
+
+
 def test_translate_keeps_to_lengths(capsys):
     words = ["translate", "--model", "reverse_luong", "abcdef", "--num-beams", "2"]
     status, out, _ = run(capsys, *words, "--max-length", "3")
@@ -323,6 +344,6 @@ def test_a_run_is_measured_on_what_it_was_not_trained_on(capsys, tmp_path):
     assert status == 0 and "its test part alone is measured" in err
     assert json.loads(printed)["sources"] < 30
     other = tmp_path / "others.tsv"
-    other.write_text(path.read_text())
+    other.write_text(path.read_text() + "more\tpairs\n")
     status, printed, err = run(capsys, *words, "--task", str(other))
-    assert status == 0 and json.loads(printed)["sources"] == 60 and not err
+    assert status == 0 and json.loads(printed)["sources"] == 61 and not err

@@ -240,9 +240,18 @@ def test_what_was_trained_on_never_comes_into_the_test_part_of_a_longer_file(sav
 def test_sources_that_are_one_text_to_a_model_go_together(save):
     rows = [(f"caf\u00e9 {i}", "x") for i in range(40)]
     rows += [(f"cafe\u0301  {i}", "y") for i in range(40)]
+    rows += [(f"Caf\u00e9 {i}", "z") for i in range(40)]
     splits = datasets.load_task(save("own.tsv", lines(rows)))
-    found = [{normalized(text)[0] for text in part.sources} for part in parts(splits)]
+    found = [{normalized(t, True)[0] for t in part.sources} for part in parts(splits)]
     assert sum(map(len, found)) == 40
+
+
+def test_a_header_may_have_capitals(save):
+    rows = [("Source", "Target"), *numbered(9)]
+    for name in ("own.csv", "own.tsv"):
+        mark = "," if name.endswith("csv") else "\t"
+        text = "".join(f"{a}{mark}{b}\n" for a, b in rows)
+        assert len(datasets.load_pairs(save(name, text))) == 9
 
 
 def test_three_sources_are_three_parts(save):

@@ -235,3 +235,78 @@ def test_options_and_arguments_that_do_not_fit(stepper):
         greedy(sources(), seed=3)
     with pytest.raises(ValueError, match=r"Received: seed=None"):
         Decoder(stepper, sample, max_length=7)(sources())
+
+
+# ---- what a next-token function gives
+
+
+STATE = np.zeros((2, 1), "float32")
+LOGITS = np.zeros((2, 6), "float32")
+
+
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (lambda r: (np.zeros((r, 1, 6)), STATE, None), r"must be \(rows, ids\)"),
+        (lambda r: (np.zeros((r, 6)), STATE), "must return.*three. Received: tuple"),
+        (
+            lambda r: (np.zeros((r, 6)), STATE, np.zeros((r, 4, 3))),
+            r"attention of `next_token` must be \(rows, source tokens\)",
+        ),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_in_a_sentence(search, found, message):
+    options = {"num_beams": 2} if search is beam_search else {}
+    with pytest.raises(ValueError, match=message):
+        search(lambda state, token: found(len(token)), STATE, max_length=3, **options)
+
+
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_the_weights_of_a_layers_step_are_taken_as_they_come(search):
+    def next_token(state, token):
+        rows = len(token)
+        return np.zeros((rows, 6)), state, np.full((rows, 4, 1), 0.25, "float32")
+
+    found = search(next_token, STATE, max_length=np.int64(3), end_id=np.int64(3))
+    assert tuple(found.attention.shape) == (2, 1, 3, 4)
+
+
+@pytest.mark.parametrize("limits", [[1, 2, 3], 4, [[1, 2]]])
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_limits_are_one_a_sentence(search, limits):
+    def next_token(state, token):
+        return np.zeros((len(token), 6)), state, None
+
+    with pytest.raises(ValueError, match="`max_lengths` must be integers"):
+        search(next_token, STATE, max_length=4, max_lengths=limits)
+
+
+def test_a_mask_may_be_a_list():
+    def next_token(state, token):
+        rows = len(token)
+        return np.zeros((rows, 6)), state, np.full((rows, 3), 1 / 3, "float32")
+
+    masks = [[True, True, False], [True, True, True]]
+    one, other = (
+        beam_search(
+            next_token,
+            STATE,
+            max_length=3,
+            num_beams=np.int64(2),
+            coverage_penalty=0.5,
+            source_mask=mask,
+        )
+        for mask in (masks, np.array(masks))
+    )
+    np.testing.assert_array_equal(
+        keras.ops.convert_to_numpy(one.scores), keras.ops.convert_to_numpy(other.scores)
+    )
+
+
+def test_an_ensemble_takes_lists_alone():
+    def next_token(state, token):
+        return np.zeros((len(token), 6)), state, None
+
+    with pytest.raises(ValueError, match=r"must be a list of 2.*Received: .*[Tt]ensor"):
+        beam_search(ensemble([next_token] * 2), np.zeros((2, 2)), max_length=4)

@@ -253,3 +253,16 @@ def test_views_are_written(clf, tmp_path):
     assert "<b>superb" not in page and "superb" in page
     assert "superb" in explanation._repr_html_()
     assert explanation.to_terminal().plain == explanation.text
+
+
+@pytest.mark.parametrize("name", [None, 5])
+def test_a_name_that_is_none_is_refused(name):
+    with pytest.raises(TypeError, match="`name` must be a name of"):
+        zoo.load(name)
+
+
+def test_a_folder_may_begin_with_a_tilde(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    zoo.load("reverse_luong").save("~/mine")
+    assert (tmp_path / "mine" / "model.keras").is_file()
+    assert zoo.load("~/mine").translate(["abc"], num_beams=np.int64(3))[0].text == "cba"

@@ -14,8 +14,9 @@ from tests.killed_runs import check_same_end, kill_in_the_second_epoch
 from training import epochs, run_folder
 from training.datasets import load_task
 from training.optimization import WarmUp, adam
+from training.pair_ids import spread
 from training.scheduled_sampling import ScheduledSampling
-from training.seq2seq import Seq2SeqRun, spread, train, usual_epochs
+from training.seq2seq import Seq2SeqRun, train, usual_epochs
 from training.seq2seq_config import Seq2SeqConfig
 from training.seq2seq_evaluate import ForcedMeasures, evaluate
 from training.seq2seq_start import read_pairs, starting_translator
@@ -376,6 +377,8 @@ def test_the_rate_rises_to_its_peak_and_falls_by_the_square_root():
         ({"epochs": 2.5}, "`epochs` must be an integer. Received: 2.5"),
         ({"seed": True}, "`seed` must be an integer. Received: True"),
         ({"learning_rate": "fast"}, "`learning_rate` must be a number"),
+        ({"learning_rate": float("inf")}, "`learning_rate` must be at least 0"),
+        ({"weights": " "}, "`weights` is empty"),
         ({"weights": "x", "units": 8}, "`units` has no effect with `weights`"),
         ({"weights": "x", "dropout": 0.3}, "`dropout` has no effect with `weights`"),
         ({"weights": "x", "dropout": 0.0}, "`dropout` has no effect with `weights`"),
@@ -429,6 +432,13 @@ def test_a_limit_that_leaves_nothing_is_refused(pairs, tmp_path):
     with pytest.raises(ValueError, match="All targets of the train part are over 1"):
         train(plan, progress=False)
     assert not (tmp_path / "run").exists()
+
+
+def test_a_loss_that_is_no_number_ends_the_run_in_a_sentence(pairs, tmp_path):
+    plan = config(pairs, tmp_path / "run", learning_rate=2e38, clip_norm=0.0, epochs=3)
+    with pytest.raises(ValueError, match=r"The loss is nan in epoch .*smaller"):
+        train(plan, progress=False)
+    assert not (tmp_path / "run" / "metrics.json").exists()
 
 
 def test_columns_reach_the_data(tmp_path):

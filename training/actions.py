@@ -4,6 +4,7 @@ Nothing heavy is imported before it is needed.
 """
 
 import dataclasses
+import pathlib
 import sys
 
 from training import config as configs
@@ -70,6 +71,9 @@ def run_translate(options):
             score = f"\t{translation.score:.3f}" if options.num_return > 1 else ""
             pairs = f"\t{translation.to_pharaoh()}" if options.alignment else ""
             print(f"{translation.text}{score}{pairs}")
+            if translation.tokens_cut:
+                cut = f"its last {translation.tokens_cut:,} tokens were not read"
+                print(f"{translation.source[:40]!r} ...: {cut}", file=sys.stderr)
     if options.png:
         first = found[0][0] if options.num_return > 1 else found[0]
         first.plot(options.png)
@@ -109,7 +113,7 @@ def run_train(options):
     for part in ("validation", "test"):
         if metrics[part]:
             print(f"{part} accuracy: {metrics[part]['accuracy']:.2%}")
-    print(f"The run is in {config.out}. Use it: zoo.load({config.out!r})")
+    print(_how_to_use(config.out))
 
 
 def run_train_seq2seq(options):
@@ -126,7 +130,13 @@ def run_train_seq2seq(options):
         for name, value in metrics[part].items():
             if name in NAMES:
                 print(f"{part} {NAMES[name]}: {shown(name, value)}")
-    print(f"The run is in {config.out}. Use it: zoo.load({config.out!r})")
+    print(_how_to_use(config.out))
+
+
+def _how_to_use(out):
+    """A name of the zoo alone would load the model of that name."""
+    path = out if pathlib.Path(out).name != out else f"./{out}"
+    return f"The run is in {out}. Use it: zoo.load({path!r})"
 
 
 def run_evaluate(options):
@@ -172,7 +182,8 @@ def _evaluate_translator(translator, options):
             "--task reverse, dates, g2p, en-fr or a file of pairs."
         )
     given = _given(options, ("data", *OF_TRANSLATORS))
-    held_out = was_trained_on(options.model, options.task)
+    of_file = _given(options, ("source_column", "target_column"))
+    held_out = was_trained_on(options.model, translator, options.task, **of_file)
     if held_out:
         note = "the model was trained on this file: its test part alone is measured"
         print(note, file=sys.stderr)

@@ -137,6 +137,12 @@ class EpochRun:
             logs, last_weights = fit_epoch(
                 model, self.data(epoch), title, self.progress
             )
+        if not math.isfinite(logs["loss"]):
+            raise ValueError(
+                f"The loss is {logs['loss']} in epoch {epoch + 1}: the steps were too "
+                "large. What earlier epochs reached is kept. Start another run with a "
+                "smaller learning rate."
+            )
         row = {"epoch": epoch + 1, **logs, **self.validate(title)}
         row["seconds"] = time.perf_counter() - began
         self.history.append(row)

@@ -30,7 +30,10 @@ class RunOptions:
 def check_bounds(config):
     """Refuses a value outside its field's bounds, or that is no such number."""
     for field in dataclasses.fields(config):
-        _check_bounds(field, getattr(config, field.name))
+        value = getattr(config, field.name)
+        if isinstance(value, str) and not value.strip():
+            raise ValueError(f"`{field.name}` is empty. Give a value, or leave it out.")
+        _check_bounds(field, value)
 
 
 def _check_bounds(field, value):
@@ -42,7 +45,7 @@ def _check_bounds(field, value):
     if not isinstance(value, kind) or isinstance(value, bool):
         wanted = "an integer" if whole else "a number"
         raise ValueError(f"`{field.name}` must be {wanted}. Received: {value!r}.")
-    above = least is None or value >= least  # False for nan
+    above = least is None or least <= value < float("inf")  # False for nan
     if not above or (most is not None and value > most):
         bounds = f"at least {least}" + ("" if most is None else f" and at most {most}")
         raise ValueError(f"`{field.name}` must be {bounds}. Received: {value}.")

@@ -76,7 +76,7 @@ def open_run(out, config, resume):
         ValueError: if the folder holds something and `resume` is False, or the options
             differ from those the run was begun with.
     """
-    folder = pathlib.Path(out)
+    folder = pathlib.Path(out).expanduser()
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"`out` must be a folder. Received: the file '{folder}'.")
     begun = folder / "config.json"

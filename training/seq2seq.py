@@ -1,7 +1,5 @@
 """Trains the zoo's models of two texts, or a user's own, from pairs of texts."""
 
-import hashlib
-
 import numpy as np
 
 from training import pair_batches
@@ -9,6 +7,7 @@ from training.datasets import reference_groups
 from training.epochs import EpochRun, carry_out
 from training.losses import TokenAccuracy, TokenCrossentropy
 from training.optimization import adam
+from training.pair_ids import encoded, fingerprint, spread
 from training.scheduled_sampling import ScheduledSampling
 from training.seq2seq_artifacts import plot_sample, write_artifacts
 from training.seq2seq_evaluate import (
@@ -72,8 +71,8 @@ class Seq2SeqRun(EpochRun):
             model = ScheduledSampling(model, config.seed)
         super().__init__(folder, model, config.seed, progress, config.patience)
         self.config, self.translator, self.parts = config, translator, parts
-        self.train_ids = self.encoded(parts.train, "train")
-        self.validation_ids = self.encoded(parts.validation, "validation")
+        self.train_ids = self.encoded("train")
+        self.validation_ids = self.encoded("validation")
         self.to_decode = spread(
             *reference_groups(parts.validation), count=config.validation_sentences
         )
@@ -83,43 +82,23 @@ class Seq2SeqRun(EpochRun):
         self.epochs = config.setting("epochs") or usual_epochs(self.steps)
         self.compile()
 
-    def encoded(self, pairs, part):
-        """Ids of both sides of pairs: two lists of lists.
-
-        A source is cut, as in use. A pair whose target is over the limit is left out:
-        cut, it would teach to stop in the middle.
-
-        Raises:
-            ValueError: if none is left.
-        """
-        sides = (
-            (self.translator.source_tokenizer, pairs.sources),
-            (self.translator.target_tokenizer, pairs.targets),
-        )
+    def encoded(self, part):
+        """Ids of both sides of a part, those that fit: see `pair_ids.encoded`."""
+        ids, left_out = encoded(self.translator, getattr(self.parts, part))
         most = self.translator.maxlen
-        sources, targets = (
-            [encoding.ids for encoding in tokenizer.encode_batch(texts)]
-            for tokenizer, texts in sides
-        )
-        kept = [i for i, ids in enumerate(targets) if len(ids) <= most]
-        if len(kept) < len(targets):
-            left_out = len(targets) - len(kept)
+        if left_out:
             self.say(f"{left_out:,} pairs of {part} left out: over {most} tokens")
-        if not kept:
+        if not ids[0]:
             raise ValueError(
                 f"All targets of the {part} part are over {most} tokens. Give a "
                 "greater `maxlen`, subwords instead of characters, or shorter texts."
             )
-        return [sources[i][:most] for i in kept], [targets[i] for i in kept]
+        return ids
 
     @property
     def fingerprint(self):
         """A hash of what is learned from and chosen by, and so of the vocabularies."""
-        digest = hashlib.sha256()
-        for side in (*self.train_ids, *self.validation_ids):
-            for ids in side:
-                digest.update(np.asarray([*ids, -1], "int32").tobytes())
-        return digest.hexdigest()
+        return fingerprint(self.train_ids, self.validation_ids)
 
     def compile(self):
         """Adam on the cross-entropy of the real tokens."""
@@ -220,13 +199,3 @@ class Seq2SeqRun(EpochRun):
 def usual_epochs(steps):
     """How many epochs of so many steps to train: few of many pairs, many of few."""
     return min(max(USUAL_STEPS // steps, 10), 100)
-
-
-def spread(sources, references, count):
-    """At most `count` sources with their references, from all over the lists.
-
-    A file may be sorted, by length for example, so the first ones would not do.
-    """
-    last, count = len(sources) - 1, min(count, len(sources))
-    places = np.linspace(0, last, count).round().astype(int)
-    return [sources[i] for i in places], [references[i] for i in places]

@@ -12,6 +12,7 @@ LIMITS = """\
 NAMES = {
     "exact": "exact match",
     "bleu": "sacreBLEU",
+    "chrf": "chrF",
     "wer": "word error rate",
     "per": "phoneme error rate",
     "mirrored": "alignment on the mirrored token",
@@ -67,7 +68,7 @@ sources, any of their targets counts) was decoded once.
 - Parameters: {metrics["parameters"]:,}; training time: {metrics["seconds"]:.0f} s
 - Made by: `{command_line(config)}`
 - With: {versions}; {metrics["machine"]}; {metrics["date"]}
-{f"- sacreBLEU signature: `{signature}`" if signature else ""}
+{f"- Signature of sacreBLEU: `{signature}`" if signature else ""}
 
 ## Limits
 
@@ -83,7 +84,7 @@ def shown(name, value):
     """A measure as cards and the command line show it."""
     if name in ("exact", "wer", "per", "mirrored", "accuracy"):
         return f"{value:.2%}"
-    return f"{value:.2f}" if name == "bleu" else f"{value:.4f}"
+    return f"{value:.2f}" if name in ("bleu", "chrf") else f"{value:.4f}"
 
 
 def command_line(config):

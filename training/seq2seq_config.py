@@ -40,8 +40,8 @@ class Seq2SeqConfig(RunOptions):
     )
     metric: str | None = option(
         None,
-        "for a file: what chooses the best epoch: bleu, exact, wer, or pronunciation "
-        "(targets are the phones of a word) [bleu]",
+        "for a file: what chooses the best epoch: chrf, exact, bleu, wer, or "
+        "pronunciation (targets are the phones of a word) [chrf]",
     )
     weights: str | None = option(
         None, "start from the folder of a run, or a model of the zoo [random]"

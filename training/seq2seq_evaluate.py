@@ -9,8 +9,9 @@ from keras import ops
 from training import pair_batches
 from training.datasets import load_pairs, load_task, reference_groups
 from training.losses import TokenCrossentropy
+from training.pair_ids import encoded, fingerprint
 from training.seq2seq_scores import METRICS
-from training.seq2seq_tasks import TASKS
+from training.seq2seq_tasks import TASKS, own_task
 from zoo.decoding.compiled import compiled
 from zoo.files import read_json
 from zoo.normalization import normalized
@@ -59,7 +60,7 @@ def evaluate_task(
         task: "reverse", "dates", "g2p", "en-fr", or the path of a file of pairs.
         data: For "g2p" and "en-fr": where they are.
         source_column, target_column: For a file, as `datasets.load_pairs` takes them.
-        metric: For a file: one of `seq2seq_scores.METRICS`, by default "bleu".
+        metric: For a file: one of `seq2seq_scores.METRICS`, by default "chrf".
         num_beams: 1 is greedy search.
         held_out: Whether to measure the test part of the file alone, as for a model
             that was trained on the rest, and not all its pairs.
@@ -82,7 +83,7 @@ def evaluate_task(
             pairs = load_task(task, **columns).test
         else:
             pairs = load_pairs(task, **columns)
-        return evaluate(translator, pairs, metric or "bleu", num_beams)
+        return evaluate(translator, pairs, metric or own_task().metric, num_beams)
     own = TASKS[task]
     if metric is not None:
         raise ValueError(
@@ -93,15 +94,24 @@ def evaluate_task(
     return evaluate(translator, pairs, own.metric, num_beams, own.mirrored)
 
 
-def was_trained_on(model, task):
-    """Whether `model` is the folder of a run that was trained on the file `task`."""
-    config = pathlib.Path(model) / "config.json"
-    if not config.is_file() or task in TASKS:
+def was_trained_on(run, translator, task, source_column=None, target_column=None):
+    """Whether a run was trained on what the file `task` holds now, split as then.
+
+    Args:
+        run: The run's folder; a model of the zoo was trained on no such file.
+        translator: The run's pipeline.
+        task, source_column, target_column: As `evaluate_task` takes them.
+    """
+    config = pathlib.Path(run).expanduser() / "config.json"
+    if task in TASKS or not config.is_file():
         return False
-    trained = (read_json(config).get("training") or {}).get("task")
-    return trained is not None and pathlib.Path(trained).resolve() == (
-        pathlib.Path(task).resolve()
-    )
+    columns = {"source_column": source_column, "target_column": target_column}
+    try:
+        parts = load_task(task, **columns)
+    except ValueError:  # too few pairs to be trained on
+        return False
+    ids = [encoded(translator, part)[0] for part in (parts.train, parts.validation)]
+    return fingerprint(*ids) == read_json(config).get("data")
 
 
 def mirrored_share(written):
@@ -122,11 +132,15 @@ def mirrored_share(written):
 def score(translator, written, references, metric):
     """The metric of translations, each with its list of right texts.
 
-    BLEU takes the right texts as they are. For the others they are brought to the one
-    form that the target's tokenizer writes in: accents, apostrophes, blanks, case.
+    BLEU takes the right texts as they are, but for their case. For the others they are
+    brought to the one form that the target's tokenizer writes in: accents, apostrophes,
+    blanks, case.
     """
-    if metric != "bleu":
-        lowercase = translator.target_tokenizer.lowercase
+    lowercase = translator.target_tokenizer.lowercase
+    if metric == "bleu":
+        if lowercase:
+            references = [[text.lower() for text in texts] for texts in references]
+    else:
         references = [
             [normalized(text, lowercase)[0] for text in texts] for texts in references
         ]

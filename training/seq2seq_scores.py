@@ -30,7 +30,8 @@ def exact_match(texts, references):
 def bleu(texts, references):
     """sacreBLEU over all references, with its signature.
 
-    Post (2018), "A Call for Clarity in Reporting BLEU Scores".
+    Post (2018), "A Call for Clarity in Reporting BLEU Scores". Of texts that are all
+    under four words it is 0.
 
     Example:
 
@@ -39,13 +40,31 @@ def bleu(texts, references):
     """
     from sacrebleu.metrics import BLEU
 
+    return _corpus_score("bleu", BLEU(), texts, references)
+
+
+def chrf(texts, references):
+    """chrF over all references, with its signature: n-grams of characters.
+
+    Popović (2015), "chrF: character n-gram F-score for automatic MT evaluation".
+
+    Example:
+
+    >>> chrf(["le chat"], [["le chat"]])["chrf"]
+    100.0
+    """
+    from sacrebleu.metrics import CHRF
+
+    return _corpus_score("chrf", CHRF(), texts, references)
+
+
+def _corpus_score(name, metric, texts, references):
     most = max(map(len, references))
     streams = [
         [refs[i] if i < len(refs) else None for refs in references] for i in range(most)
     ]
-    metric = BLEU()
     score = metric.corpus_score(texts, streams).score
-    return {"bleu": score, "signature": str(metric.get_signature())}
+    return {name: score, "signature": str(metric.get_signature())}
 
 
 def pronunciation_errors(texts, references):
@@ -95,6 +114,7 @@ def _edits(output):
 
 
 METRICS = {
+    "chrf": chrf,
     "exact": exact_match,
     "bleu": bleu,
     "wer": word_errors,

@@ -1,6 +1,7 @@
 """zoo.load: a pipeline by the name of a trained model, or from a folder."""
 
 import dataclasses
+import os
 import pathlib
 from collections.abc import Callable
 
@@ -35,7 +36,12 @@ def load(name, *, weights=None):
     >>> clf.predict(["A superb film.", "A dull, lifeless mess."])[0].label
     'positive'
     """
-    folder = pathlib.Path(name)
+    if not isinstance(name, str | os.PathLike):
+        raise TypeError(
+            "`name` must be a name of zoo.list_models(), or a folder. Received: "
+            f"{name!r}."
+        )
+    folder = pathlib.Path(name).expanduser()
     known = {entry.name for entry in registry.ENTRIES}
     if folder.is_dir() and name not in known:
         if weights is not None:

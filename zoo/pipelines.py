@@ -180,7 +180,7 @@ class SentimentClassifier:
             folder: Made if it is not there; files of the same names are replaced.
             **more: Plain types to keep in its config.json as well.
         """
-        folder = pathlib.Path(folder)
+        folder = pathlib.Path(folder).expanduser()
         folder.mkdir(parents=True, exist_ok=True)
         write_by(folder / "model.keras", self.model.save)
         write_by(folder / "tokenizer.json", self.tokenizer.save)

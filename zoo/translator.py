@@ -102,8 +102,8 @@ class Translator:
             TypeError: if `texts` is one string, or an item is not a string.
             ValueError: for numbers out of range.
         """
-        check_integer("num_beams", num_beams, 1, "1 is greedy search.")
-        check_num_return(num_return, num_beams)
+        num_beams = check_integer("num_beams", num_beams, 1, "1 is greedy search.")
+        num_return = check_num_return(num_return, num_beams)
         options = {
             "num_beams": num_beams,
             "num_return": num_return,
@@ -165,7 +165,7 @@ class Translator:
             folder: Made if it is not there.
             **more: Plain types to keep in its config.json too.
         """
-        folder = pathlib.Path(folder)
+        folder = pathlib.Path(folder).expanduser()
         folder.mkdir(parents=True, exist_ok=True)
         write_by(folder / "model.keras", self.model.save)
         write_by(folder / "source.tokenizer.json", self.source_tokenizer.save)
@@ -181,7 +181,8 @@ class Translator:
         """A list of num_return translations for each text."""
         check_integer("batch_size", batch_size, 1)
         if max_length is not None:
-            check_integer("max_length", max_length, max(1, options["min_length"]))
+            least = max(1, options["min_length"])
+            max_length = check_integer("max_length", max_length, least)
         sources = read_sources(
             texts,
             self.source_tokenizer,

@@ -37,8 +37,8 @@ def load_pairs(source, source_column=None, target_column=None):
             all), each maybe with .gz.
         source_column, target_column: two names of its header row; or, if it has no
             header row, two positions counted from 1. None for both: the columns
-            "source" and "target", if line 1 has these names; else the file has two
-            columns and no header row.
+            "source" and "target", if line 1 has these names in any case; else the file
+            has two columns and no header row.
 
     Returns:
         `Pairs` of N pairs, in the order of the file.
@@ -148,8 +148,9 @@ def _sha1(text):
 
 def _default_columns(path):
     first = first_row(path, COLUMNS)
-    if {"source", "target"} <= set(first):
-        return "source", "target"
+    names = {name.lower(): name for name in first}
+    if {"source", "target"} <= set(names):
+        return names["source"], names["target"]
     if len(first) != 2:
         raise ValueError(
             f"{path}, line 1 has {field_count(len(first))}: {listing(first)}. "

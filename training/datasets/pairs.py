@@ -179,7 +179,7 @@ def split_by_text(pairs, validation, test):
 
     A source that stood in a part stands there in every later, longer file too: what a
     model was trained on never comes into the test part. Sources that are one text to
-    the tokenizers (accents composed, blanks made even) go together.
+    the tokenizers (accents composed, blanks made even, maybe lower-cased) go together.
 
     Args:
         pairs: `Pairs` of N pairs.
@@ -226,7 +226,7 @@ def split_by_text(pairs, validation, test):
 
 def _place(text):
     """A number in [0, 1) that only the text decides."""
-    plain = normalized(text)[0].encode("utf-8")
+    plain = normalized(text, lowercase=True)[0].encode("utf-8")
     return int(hashlib.sha1(plain, usedforsecurity=False).hexdigest()[:13], 16) / 16**13
 
 

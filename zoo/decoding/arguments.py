@@ -13,7 +13,7 @@ def check_num_return(num_return, num_beams):
     >>> check_num_return(2, 5)
     2
     """
-    check_integer("num_return", num_return, 1)
+    num_return = check_integer("num_return", num_return, 1)
     if num_return > num_beams:
         raise ValueError(
             "`num_return` must be at most `num_beams`, since every hypothesis returned "

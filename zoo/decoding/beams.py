@@ -84,8 +84,9 @@ def beam_search(
 
     Reference: Wu et al. (2016), "Google's Neural Machine Translation System", section 7
     """
-    check_integer("num_beams", num_beams, 1, "Use num_beams=1 for greedy search.")
-    check_num_return(num_return, num_beams)
+    advice = "Use num_beams=1 for greedy search."
+    num_beams = check_integer("num_beams", num_beams, 1, advice)
+    num_return = check_num_return(num_return, num_beams)
     if num_beams == 1:
         return greedy_search(
             next_token,
@@ -105,7 +106,7 @@ def beam_search(
         )
     rules = Rules(start_id, end_id, min_length, max_length, forbidden_ids)
     scoring = Scoring(length_penalty, length_rule, coverage_penalty)
-    scoring.check_mask(source_mask)
+    source_mask = scoring.checked_mask(source_mask)
     batch = num_rows(state, memory)
     limits = sentence_limits(max_lengths, batch, max_length)[:, None]  # (B, 1)
     steps = BeamSteps(rules, scoring, batch, limits, num_beams, source_mask)

@@ -68,7 +68,7 @@ def greedy_search(
     """
     rules = Rules(start_id, end_id, min_length, max_length, forbidden_ids)
     scoring = Scoring(length_penalty, length_rule, coverage_penalty)
-    scoring.check_mask(source_mask)
+    source_mask = scoring.checked_mask(source_mask)
     chains = ChainSteps(rules, scoring, 1, source_mask, return_attention)
 
     def best(logits, step):
@@ -149,7 +149,7 @@ def sample(
     """
     rules = Rules(start_id, end_id, min_length, max_length, forbidden_ids)
     scoring = Scoring(length_penalty, length_rule)
-    check_integer("num_return", num_return, 1)
+    num_return = check_integer("num_return", num_return, 1)
     check_sampling(temperature, top_k, top_p)
     check_seed(seed)
     chains = ChainSteps(rules, scoring, num_return, None, return_attention)

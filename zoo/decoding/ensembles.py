@@ -61,11 +61,16 @@ def log_mean_probabilities(logits):
 
 
 def _check_count(name, values, count):
-    if len(values) != count:
+    if not isinstance(values, list | tuple) or len(values) != count:
         raise ValueError(
             f"`{name}` of an ensemble of {count} models must be a list of {count}, one "
-            f"for each. Received: {len(values)}. Put them into a list in their order."
+            f"for each. Received: {_shown(values)}. Put them into one in their order."
         )
+
+
+def _shown(values):
+    kind = type(values).__name__
+    return f"{kind} of {len(values)}" if isinstance(values, list | tuple) else kind
 
 
 class EnsembleStepper:

@@ -48,10 +48,29 @@ def take_rows(values, rows):
 def call(next_token, state, token, memory):
     """(logits (R, V) and attention (R, S) or None, both float32, and the state)."""
     inputs = (state, token) if memory is None else (state, token, memory)
-    logits, state, attention = next_token(*inputs)
+    found = next_token(*inputs)
+    if not isinstance(found, tuple | list) or len(found) != 3:
+        raise ValueError(
+            "`next_token` must return (logits, state, attention or None), three. "
+            f"Received: {type(found).__name__}."
+        )
+    logits, state, attention = found
     logits = ops.cast(logits, "float32")
+    if len(logits.shape) != 2:
+        raise ValueError(
+            "The logits of `next_token` must be (rows, ids), for one step. Received: "
+            f"shape {tuple(logits.shape)}. Leave the axis of steps out."
+        )
     if attention is not None:
         attention = ops.cast(attention, "float32")
+        if len(attention.shape) == 3 and attention.shape[-1] == 1:
+            attention = attention[..., 0]  # as a layer's one step gives it
+        if len(attention.shape) != 2:
+            raise ValueError(
+                "The attention of `next_token` must be (rows, source tokens), for one "
+                f"step. Received: shape {tuple(attention.shape)}. Of several heads "
+                "give the mean."
+            )
     return logits, attention, state
 
 
@@ -59,4 +78,12 @@ def sentence_limits(max_lengths, batch, max_length):
     """(B,): the greatest length of each sentence's hypotheses, at least 1."""
     if max_lengths is None:
         return ops.full((batch,), max_length, dtype="int32")
+    max_lengths = ops.convert_to_tensor(max_lengths)
+    known = [n for n in (*max_lengths.shape, batch) if isinstance(n, int)]
+    if len(max_lengths.shape) != 1 or len(set(known)) > 1:
+        raise ValueError(
+            "`max_lengths` must be integers (sentences,), one for each. Received: "
+            f"shape {tuple(max_lengths.shape)} for {batch} sentences. For one limit of "
+            "all use max_length."
+        )
     return ops.clip(ops.cast(max_lengths, "int32"), 1, max_length)

@@ -1,6 +1,7 @@
 """What a hypothesis may consist of: its ids and its length."""
 
 import dataclasses
+from collections.abc import Iterable
 
 from keras import ops
 
@@ -30,24 +31,33 @@ class Rules:
     forbidden_ids: tuple = ()
 
     def __post_init__(self):
-        for name in ("start_id", "end_id"):
-            check_integer(name, getattr(self, name), 1, "0 is the padding.")
+        for name, least, advice in (
+            ("start_id", 1, "0 is the padding."),
+            ("end_id", 1, "0 is the padding."),
+            ("max_length", 1, ""),
+            ("min_length", 0, ""),
+        ):
+            plain = check_integer(name, getattr(self, name), least, advice)
+            object.__setattr__(self, name, plain)
         if self.start_id == self.end_id:
             raise ValueError(
                 "`start_id` and `end_id` must differ: the one is never emitted, the "
                 f"other ends a hypothesis. Received: {self.end_id} for both."
             )
-        check_integer("max_length", self.max_length, 1)
-        check_integer("min_length", self.min_length, 0)
         if self.min_length > self.max_length:
             raise ValueError(
                 "`min_length` must be at most `max_length`. Received: min_length="
                 f"{self.min_length}, max_length={self.max_length}. Both count the "
                 "tokens emitted, the end token among them."
             )
-        object.__setattr__(self, "forbidden_ids", tuple(self.forbidden_ids))
-        for token in self.forbidden_ids:
-            check_integer("forbidden_ids", token, 0)
+        forbidden = self.forbidden_ids
+        if not isinstance(forbidden, Iterable):
+            raise ValueError(
+                "`forbidden_ids` must be a list of ids. Received: "
+                f"{forbidden!r}. Write [{forbidden!r}]."
+            )
+        forbidden = tuple(check_integer("forbidden_ids", i, 0) for i in forbidden)
+        object.__setattr__(self, "forbidden_ids", forbidden)
         if self.end_id in self.forbidden_ids:
             raise ValueError(
                 f"`forbidden_ids` holds {self.end_id}, the end token, without which no "

@@ -107,14 +107,17 @@ class Scoring:
         """Whether coverage counts."""
         return self.coverage_penalty > 0
 
-    def check_mask(self, source_mask):
-        """Refuses to count coverage where padding is not known."""
+    def checked_mask(self, source_mask):
+        """The mask as a boolean tensor; refuses to count coverage without one."""
         if self.covers and source_mask is None:
             raise ValueError(
                 "`coverage_penalty` needs to know which source tokens are real. "
                 "Received: source_mask=None. Give source_mask (B, S), such as "
                 "source_ids != 0."
             )
+        if source_mask is None:
+            return None
+        return ops.cast(ops.convert_to_tensor(source_mask), "bool")
 
     def check_attention(self, attention):
         """Refuses to count coverage where there is no attention."""
