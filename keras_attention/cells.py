@@ -26,6 +26,11 @@ def as_cell(cell):
             f"or a list of them. Received: {received}. A cell is a layer with a "
             "`state_size`; keras.layers.LSTM is a loop over one."
         )
+    if listed and len({id(one) for one in cell}) < len(cell):
+        raise ValueError(
+            "`cell` must hold different cells. Received: one of them in two places. "
+            "Make a second one."
+        )
     return STACKED(list(cell), dtype=cell[0].dtype_policy) if listed else cell
 
 
@@ -87,8 +92,8 @@ def run_cell(cell, inputs, states, training):
     ]
 
 
-def check_states(cell, states):
-    """Refuses another number of states, or other widths; takes symbols too.
+def check_states(cell, states, batch=None):
+    """Refuses another number of states, other widths or rows; takes symbols too.
 
     Example:
 
@@ -97,13 +102,15 @@ def check_states(cell, states):
     sizes = state_sizes(cell)
     shapes = [tuple(state.shape) for state in keras.tree.flatten(states)]
     if len(shapes) != len(sizes) or any(
-        len(shape) != 2 or shape[1] not in (None, size)
+        len(shape) != 2
+        or shape[1] not in (None, size)
+        or (isinstance(batch, int) and shape[0] not in (None, batch))
         for shape, size in zip(shapes, sizes, strict=True)
     ):
         raise ValueError(
             f"The cell's states are {len(sizes)} tensors (batch, width) of the widths "
-            f"{sizes}. Received: {shapes}. An LSTMCell has [h, c], a GRUCell [h], "
-            "stacked cells those of each cell in turn."
+            f"{sizes} and the inputs' batch. Received: {shapes}. An LSTMCell has "
+            "[h, c], a GRUCell [h], stacked cells those of each cell in turn."
         )
 
 
@@ -116,7 +123,7 @@ def first_states(cell, batch, given=None):
         given: States (B, width), in a list or nested as the cell's, or None.
     """
     if given is not None:
-        check_states(cell, given)
+        check_states(cell, given, batch)
     elif hasattr(cell, "get_initial_state"):
         given = cell.get_initial_state(batch_size=batch)
     else:

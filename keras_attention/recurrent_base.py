@@ -95,7 +95,8 @@ class RecurrentBase(Kernels, PreciseLayer):
         fed = context if self.order == "bahdanau" else 0
         if self._feeds:
             fed = self.attention_units
-        self.cell_width = inputs_shape[-1] + fed
+        self.input_width, self.memory_width = inputs_shape[-1], memory
+        self.cell_width = self.input_width + fed
         if not self.cell.built:
             self.cell.build((None, self.cell_width))
         if self.attention_units is not None:
@@ -133,6 +134,13 @@ class RecurrentBase(Kernels, PreciseLayer):
                 "A decoder takes inputs (batch, T, width) and a memory (batch, S, "
                 f"width) of one batch, as separate arguments. Received: {shapes[0]} "
                 f"and {shapes[1]}. Token ids go through keras.layers.Embedding first."
+            )
+        widths = inputs_shape[-1], memory_shape[-1]
+        if self.built and widths != (self.input_width, self.memory_width):
+            raise ValueError(
+                f"The decoder was built for inputs of the width {self.input_width} and "
+                f"a memory of {self.memory_width}. Received: {widths[0]} and "
+                f"{widths[1]}. Make another layer for them."
             )
         if inputs_shape[1] == 0:
             raise ValueError(

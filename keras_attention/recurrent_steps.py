@@ -4,9 +4,9 @@ import keras
 from keras import ops
 
 from keras_attention import mechanisms
-from keras_attention.arguments import allowed
 from keras_attention.cells import first_states, run_cell, top_index
 from keras_attention.functional import project
+from keras_attention.masking import as_boolean_mask
 from keras_attention.recurrent_base import RecurrentBase
 
 
@@ -127,6 +127,17 @@ class RecurrentSteps(RecurrentBase):
                 "`step` takes the tokens of one step (batch, width). Received: "
                 f"{tuple(inputs.shape)}. Call the layer for a whole sequence."
             )
+        if inputs.shape[1] != self.input_width:
+            raise ValueError(
+                f"The tokens of a step must have the width {self.input_width}, for "
+                f"which the layer was built. Received: {tuple(inputs.shape)}."
+            )
+        if not isinstance(prepared, list | tuple):
+            raise ValueError(
+                "`step` takes what `prepare_memory(memory, memory_mask)` returned. "
+                f"Received: {type(prepared).__name__}. Prepare the memory once, before "
+                "the first step."
+            )
         # The mask of an embedding, of which a stack of cells warns, stays behind.
         inputs = ops.reshape(inputs, (-1, inputs.shape[1]))
         output, weights, state = self._advance(inputs, state, prepared)
@@ -138,15 +149,14 @@ class RecurrentSteps(RecurrentBase):
 def silenced(x, mask, name):
     """Tensor (B, T, D) with 0 where it is padding, and its mask (B, T) or None."""
     x = ops.convert_to_tensor(x)
-    real = allowed(
-        x,
-        x,
-        query_mask=None,
-        key_masks={name: mask},
-        attention_mask=None,
-        use_causal_mask=False,
-    ).pairs
-    if real is None:
+    if mask is None:
         return x, None
-    real = real[:, 0]  # (B, T)
+    real = as_boolean_mask(mask, name)
+    expected, shape = tuple(x.shape[:2]), tuple(real.shape)
+    pairs = zip(shape, expected, strict=False)
+    if len(shape) != 2 or any(None not in pair and len({*pair}) > 1 for pair in pairs):
+        raise ValueError(
+            f"`{name}` must have the shape {expected}, (batch, steps), True where a "
+            f"step is real. Received: {shape}."
+        )
     return ops.where(real[..., None], x, 0), real

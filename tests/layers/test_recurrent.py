@@ -449,6 +449,7 @@ def test_masks_of_every_kind_mean_the_same_and_others_are_refused(setting):
             "`rotary_embedding`.*Leave it out",
         ),
         ({"dropout": 1}, "`dropout` must be"),
+        ({"cell": [keras.layers.GRUCell(H)] * 2}, "`cell` must hold different cells"),
     ],
 )
 def test_parts_and_options_that_do_not_fit_are_refused(arguments, message):
@@ -469,20 +470,33 @@ def test_inputs_of_another_form_are_refused():
             decoder(one, other)
     with pytest.raises(ValueError, match="at least one step"):
         decoder(inputs[:, :0], memory)
+    with pytest.raises(ValueError, match="was built for inputs of the width"):
+        decoder(inputs, np.ones((B, 5, F + 1), "float32"))
     fresh = make(built=False)
     with pytest.raises(ValueError, match="known width"):
         fresh(keras.Input((None, None)), keras.Input((None, F)))
     with pytest.raises(ValueError, match=r"`step` takes.*Received: \(2, 7, 3\)"):
         prepared = decoder.prepare_memory(memory)
         decoder.step(inputs, decoder.initial_state(prepared), prepared)
+    state = decoder.initial_state(prepared)
+    with pytest.raises(ValueError, match="tokens of a step must have the width"):
+        decoder.step(inputs[:, 0, 1:], state, prepared)
+    with pytest.raises(ValueError, match="`step` takes what `prepare_memory"):
+        decoder.step(inputs[:, 0], state, memory)
 
 
-@pytest.mark.parametrize("states", [[], [(B, H)], [(B, H), (B, 5)], [(H,), (H,)]])
+@pytest.mark.parametrize(
+    "states",
+    [[], [(B, H)], [(B, H), (B, 5)], [(H,), (H,)]],
+)
 def test_states_that_do_not_fit_are_refused_symbols_too(states):
     decoder, inputs = make(), inputs_of()
     message = rf"states are 2 tensors.*widths \[{H}, {H}\]"
     with pytest.raises(ValueError, match=message):
         decoder(*inputs, initial_state=[np.zeros(s, "float32") for s in states])
+    with pytest.raises(ValueError, match="the inputs' batch"):
+        other = [np.zeros((B + 1, H), "float32")] * 2
+        decoder(*inputs, initial_state=other)
     symbols = [keras.Input((None, E)), keras.Input((None, F))]
     with pytest.raises(ValueError, match=message):
         decoder(*symbols, initial_state=[keras.Input(s[1:]) for s in states])
