@@ -3,6 +3,7 @@
 import dataclasses
 import inspect
 import json
+import re
 
 import h5py
 import keras
@@ -13,7 +14,7 @@ import zoo
 from training.config import SentimentConfig
 from training.datasets import load_task
 from training.evaluate import evaluate_source
-from training.seq2seq_evaluate import evaluate
+from training.seq2seq_evaluate import evaluate, evaluate_task
 from training.ship import ship
 from zoo import registry, sentiment, seq2seq, weight_files
 from zoo.pipelines import SentimentClassifier
@@ -80,7 +81,8 @@ def test_every_model_has_a_card_with_its_numbers(entry, name, trained):
     card = (registry.CARDS_FOLDER / f"{entry.name}.md").read_text(encoding="utf-8")
     for heading in ("## Data", "## Training", "## Numbers", "## Limits", "## Licence"):
         assert heading in card
-    assert trained.metric.split("%")[0] in card, "the registry's number is the card's"
+    number = re.match(r"[\d.]+", trained.metric).group()
+    assert number in card, "the registry's number is the card's"
     assert f"{trained.parameters:,}" in card
 
 
@@ -220,6 +222,24 @@ def test_dates_of_many_languages_are_read(name):
     """With the Babel that is installed, whose data may differ from the card's."""
     measured = evaluate(zoo.load(name), load_task("dates").test, "exact")
     assert measured["exact"] >= 0.995
+
+
+def test_everyday_english_becomes_french():
+    texts = ["I love you.", "Thank you very much.", "Where is the station?"]
+    found = zoo.load("en_fr_transformer").translate(texts)
+    for translation, word in zip(found, ["aime", "Merci", "gare"], strict=True):
+        assert word in translation.text
+    (cat,) = zoo.load("en_fr_transformer").translate(["The cat is black."])
+    looked_at = [cat.source_tokens[i] for i in cat.alignment.argmax(axis=1)]
+    assert looked_at[cat.target_tokens.index("chat")] == "cat"
+
+
+@pytest.mark.slow
+def test_english_french_is_as_good_as_the_card_says(tatoeba):
+    measured = evaluate_task(zoo.load("en_fr_transformer"), "en-fr", data=str(tatoeba))
+    (trained,) = registry.find("en_fr_transformer").weights.values()
+    assert trained.metric.startswith(f"{measured['bleu']:.2f}")
+    assert measured["bleu"] >= 50
 
 
 def test_weights_of_one_factory_have_different_names():

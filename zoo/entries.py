@@ -118,6 +118,24 @@ _DATES_SIZES = {
 }
 _LUONG = {"score": "general", "local": None, "window": None, "input_feeding": True}
 
+_EN_FR = {
+    "tokenizers": dict.fromkeys(
+        ("source", "target"),
+        (
+            "en_fr.tokenizer.json",
+            "02434c23353bc88261f0407d32e7bd3798c157ea92172c50fc5cd080e4095f6c",
+        ),
+    ),
+    "maxlen": 256,
+    "data": "Tatoeba",
+    "licence": "CC BY 2.0 FR",
+}
+_EN_FR_TEXTS = {
+    "source_vocabulary_size": 6_000,
+    "target_vocabulary_size": 6_000,
+    "share_embeddings": True,
+}
+
 ENTRIES = (
     Entry(
         name="imdb_bilstm_attention",
@@ -228,6 +246,30 @@ ENTRIES = (
                 parameters=380_800,
                 metric="100.00% of 2,000 unseen dates, exactly",
                 **_DATES,
+            )
+        },
+    ),
+    Entry(
+        name="en_fr_transformer",
+        task="translation",
+        factory="seq2seq_transformer",
+        weights={
+            "en_fr": TrainedWeights(
+                file="en_fr_transformer.weights.h5",
+                sha256=(
+                    "547529559e3e3037adcd00de78aa228ac7f8be0ce0af73d94fc9f509f9e15783"
+                ),
+                architecture={
+                    **_EN_FR_TEXTS,
+                    "embedding_dim": 256,
+                    "num_layers": 3,
+                    "num_heads": 4,
+                    "intermediate_dim": 1024,
+                    "dropout": 0.1,
+                },
+                parameters=7_066_624,
+                metric="51.91 sacreBLEU on 1,196 test sentences",
+                **_EN_FR,
             )
         },
     ),
