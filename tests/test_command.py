@@ -247,7 +247,7 @@ def test_commands_take_the_models_that_they_are_for(capsys):
     assert status == 2 and "--task" in err
     words = ["evaluate", "--model", "imdb_bilstm", "--task", "reverse"]
     status, _, err = run(capsys, *words)
-    assert status == 2 and "Give --data" in err
+    assert status == 2 and "--task is for a model of two texts" in err
 
 
 def test_evaluate_measures_pairs_of_a_file(capsys, tmp_path):

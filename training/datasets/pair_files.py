@@ -15,7 +15,6 @@ from training.datasets.tables import (
     read_table,
 )
 from training.datasets.text_files import ending
-from zoo.normalization import normalized
 
 COLUMNS = Columns(
     first="source_column",
@@ -162,6 +161,8 @@ def _default_columns(path):
 
 
 def _check_not_empty(table):
+    from zoo.normalization import normalized  # not above: `zoo` imports Keras
+
     sides = (table.text_column, table.texts), (table.label_column, table.values)
     for column, cells in sides:
         lines = [

@@ -8,7 +8,6 @@ import numpy as np
 
 from training.datasets.examples import positions_of
 from training.datasets.split import check_split
-from zoo.normalization import normalized
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -226,6 +225,8 @@ def split_by_text(pairs, validation, test):
 
 def _place(text):
     """A number in [0, 1) that only the text decides."""
+    from zoo.normalization import normalized  # not above: `zoo` imports Keras
+
     plain = normalized(text, lowercase=True)[0].encode("utf-8")
     return int(hashlib.sha1(plain, usedforsecurity=False).hexdigest()[:13], 16) / 16**13
 
