@@ -139,7 +139,7 @@ def test_lists_that_do_not_fit_are_refused():
     with pytest.raises(ValueError, match=r"at least one.*Received: an empty list"):
         ensemble([])
     both = ensemble([toy.next_token, toy.next_token])
-    with pytest.raises(ValueError, match=r"`state` of an ensemble of 2.*Received: list of 1"):
+    with pytest.raises(ValueError, match=r"`state` of an ensemble of 2.*list of 1"):
         both([toy.state], np.array([1, 1, 1]), [toy.memory] * 2)
-    with pytest.raises(ValueError, match=r"`memory` of an ensemble.*Received: list of 3"):
+    with pytest.raises(ValueError, match=r"`memory` of an ensemble.*list of 3"):
         both([toy.state] * 2, np.array([1, 1, 1]), [toy.memory] * 3)
