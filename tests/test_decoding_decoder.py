@@ -308,5 +308,5 @@ def test_an_ensemble_takes_lists_alone():
     def next_token(state, token):
         return np.zeros((len(token), 6)), state, None
 
-    with pytest.raises(ValueError, match=r"must be a list of 2.*Received: .*[Tt]ensor"):
+    with pytest.raises(ValueError, match="must be a list of 2, one"):
         beam_search(ensemble([next_token] * 2), np.zeros((2, 2)), max_length=4)
