@@ -1,6 +1,6 @@
 # Two commands for a newcomer: `make demo` shows trained attention, `make test` runs the tests.
 #   make test ARGS="-k masks -x"      any argument of pytest passes through
-#   make test-backends                layers and searches on TensorFlow, JAX and PyTorch
+#   make test-backends                the layers' tests on TensorFlow, JAX and PyTorch
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -11,7 +11,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 export XLA_FLAGS ?= --xla_backend_optimization_level=0
 
 BACKENDS ?= tensorflow jax torch
-ON_BACKENDS := tests/layers tests/test_decoding_*.py tests/test_translator.py
+ON_BACKENDS := tests/layers
 
 # Two tests that are neighbours need the same compiled functions: keep them together.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
