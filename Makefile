@@ -7,8 +7,6 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 export TF_CPP_MIN_LOG_LEVEL ?= 3
-# JAX compiles each small function of a test once and runs it once or twice.
-export XLA_FLAGS ?= --xla_backend_optimization_level=0
 
 BACKENDS ?= tensorflow jax torch
 ON_BACKENDS := tests/layers
