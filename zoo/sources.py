@@ -2,8 +2,7 @@
 
 import dataclasses
 
-import numpy as np
-
+from zoo.pipelines import cut_and_pad
 from zoo.text import check_texts
 
 SOURCE_STEP = 8  # sources are padded to a multiple of this
@@ -64,12 +63,8 @@ def batches(sources, batch_size):
 
 def padded(sources):
     """The ids of sources as one array (B, S), 0 on padding."""
-    longest = max(len(source.ids) for source in sources)
-    width = -(-longest // SOURCE_STEP) * SOURCE_STEP
-    ids = np.zeros((len(sources), width), "int32")
-    for row, source in zip(ids, sources, strict=True):
-        row[: len(source.ids)] = source.ids
-    return ids
+    ids = [source.ids for source in sources]
+    return cut_and_pad(ids, max(map(len, ids)), SOURCE_STEP)
 
 
 def room_for(limit):

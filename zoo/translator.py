@@ -7,7 +7,7 @@ import numpy as np
 
 from zoo.checks import check_integer, check_number
 from zoo.decoding import Decoder, beam_search, sample
-from zoo.decoding.arguments import check_num_return, check_sampling
+from zoo.decoding.arguments import check_num_return, check_sampling, check_seed
 from zoo.files import write_by, write_json
 from zoo.sources import batches, padded, read_sources, room_for
 from zoo.stepping import stepper_for
@@ -142,7 +142,7 @@ class Translator:
         Returns:
             As `translate`.
         """
-        check_integer("seed", seed, 0)
+        seed = check_seed(seed)
         check_sampling(temperature, top_k, top_p)
         options = {
             "num_return": check_integer("num_return", num_return, 1),
