@@ -8,10 +8,29 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 import keras
 import pytest
 
+MOST_MAPS = 30_000
+
 
 @pytest.fixture(autouse=True)
 def _seed():
     keras.utils.set_random_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _forget_compiled_code():
+    """On JAX, drop compiled functions before they fill the process's address table.
+
+    Each one is a handful of memory maps, Linux allows a process 65,530 of them, and
+    XLA crashes at the limit: thousands of tests in one process get there.
+    """
+    yield
+    maps = pathlib.Path("/proc/self/maps")
+    if keras.backend.backend() != "jax" or not maps.exists():
+        return
+    if maps.read_text().count("\n") > MOST_MAPS:
+        import jax
+
+        jax.clear_caches()
 
 
 @pytest.fixture(scope="session")
