@@ -139,7 +139,7 @@ class RecurrentSteps(RecurrentBase):
                 "the first step."
             )
         # The mask of an embedding, of which a stack of cells warns, stays behind.
-        inputs = ops.reshape(inputs, (-1, inputs.shape[1]))
+        inputs = ops.copy(inputs)
         output, weights, state = self._advance(inputs, state, prepared)
         if not self._feeds:
             output = self._readout(output, training=False)

@@ -670,6 +670,41 @@ def test_nothing_of_a_call_is_kept(setting):
 
 
 @every_way
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_step_takes_the_tokens_of_a_masked_embedding(compiled, setting):
+    """Keras warns, here an error, where a mask would reach a stack of cells."""
+    decoder = make("stacked", "general", setting, return_attention_scores=False)
+    embed = keras.layers.Embedding(WORDS, E, mask_zero=True)
+    ids, (_, memory) = np.array([[4, 0], [5, 6]]), inputs_of(batch=2)
+
+    def decode(ids, memory):
+        prepared = decoder.prepare_memory(memory)
+        output, _, state = decoder.step(
+            embed(ids[:, 0]), decoder.initial_state(prepared), prepared
+        )
+        return output, decoder.step(embed(ids[:, 1]), state, prepared)[0]
+
+    embed.build()
+    step = {"jax": _jit, "tensorflow": _function}.get(BACKEND) if compiled else None
+    outputs = (step or (lambda f: f))(decode)(ops.convert_to_tensor(ids), memory)
+    want = to_numpy(decoder(to_numpy(embed.embeddings)[ids], memory))
+    for t in (0, 1):
+        np.testing.assert_allclose(to_numpy(outputs[t]), want[:, t], atol=1e-5)
+
+
+def _jit(function):
+    import jax
+
+    return jax.jit(function)
+
+
+def _function(function):
+    import tensorflow as tf
+
+    return tf.function(function)
+
+
+@every_way
 def test_two_threads_may_decode_with_one_layer(setting):
     decoder, wrong = make("lstm", "location", setting), []
     jobs = [inputs_of(steps=6, keys=n, seed=n) for n in (2, 5, 11)]
