@@ -311,6 +311,22 @@ def test_translate_says_what_was_not_read(capsys):
     assert len(out.splitlines()) == 1
 
 
+def test_too_little_memory_is_one_sentence(capsys, tmp_path):
+    path = tmp_path / "p.tsv"
+    path.write_text("".join(f"{i}\t{i}\n" for i in range(20)))
+    words = ["train", "seq2seq", "--model", "luong", "--task", str(path)]
+    words += ["--units", "4000000", "--out", str(tmp_path / "run")]  # 64 TB a matrix
+    status, out, err = run(capsys, *words)
+    assert status == 2 and not out and "Traceback" not in err
+    assert "not enough memory" in err and "--units" in err
+
+
+def test_a_text_may_begin_with_a_dash(capsys):
+    words = ["translate", "--model", "reverse_luong", "--num-beams", "1", "--"]
+    status, out, _ = run(capsys, *words, "-ab")  # "-" itself is no letter
+    assert status == 0 and out == "ba\n"
+
+
 def test_a_run_called_like_a_model_of_the_zoo_is_told_apart(
     capsys, tmp_path, monkeypatch
 ):
@@ -337,13 +353,20 @@ def test_a_run_is_measured_on_what_it_was_not_trained_on(capsys, tmp_path):
     path.write_text("".join(f"{i}a\ta{i}\n" for i in range(60)))
     sizes = ["--embedding-dim", "4", "--units", "4", "--epochs", "1"]
     words = ["--model", "luong", "--task", str(path), "--tokens", "characters"]
+    words += ["--metric", "exact"]
     status, *_ = run(capsys, "train", "seq2seq", *words, *sizes, "--out", out)
     assert status == 0
-    words = ["evaluate", "--model", out, "--metric", "exact", "--json"]
+    words = ["evaluate", "--model", out, "--json"]
     status, printed, err = run(capsys, *words, "--task", str(path))
     assert status == 0 and "its test part alone is measured" in err
-    assert json.loads(printed)["sources"] < 30
+    measured = json.loads(printed)
+    assert measured["sources"] < 30 and measured["part"] == "test"
+    assert "exact" in measured  # what the run was chosen by
     other = tmp_path / "others.tsv"
     other.write_text(path.read_text() + "more\tpairs\n")
-    status, printed, err = run(capsys, *words, "--task", str(other))
-    assert status == 0 and json.loads(printed)["sources"] == 61 and not err
+    status, printed, err = run(capsys, *words, "--task", str(other), "--metric", "wer")
+    measured = json.loads(printed)
+    assert status == 0 and "wer" in measured and not err
+    assert measured["sources"] == 61 and measured["part"] == "all"
+    status, _, err = run(capsys, *words, "--task", "datse")
+    assert status == 2 and "`task` must be one of" in err

@@ -322,3 +322,9 @@ def test_every_public_name_is_a_function_also_after_its_first_use():
             assert name in dir(visualize)
     with pytest.raises(AttributeError, match="no attribute 'heat_map'"):
         visualize.heat_map
+
+
+def test_a_picture_needs_a_folder_that_exists(tmp_path):
+    path = tmp_path / "absent" / "map.png"
+    with pytest.raises(FileNotFoundError, match=r"Make the folder .*absent' first"):
+        heatmap(np.eye(2), "ab", "ab", path=path)

@@ -173,7 +173,8 @@ def _evaluate_classifier(clf, options):
 def _evaluate_translator(translator, options):
     """The metric of a task on its test part, or of a file of pairs."""
     from training.seq2seq_cards import NAMES, shown
-    from training.seq2seq_evaluate import evaluate_task, was_trained_on
+    from training.seq2seq_evaluate import evaluate_task
+    from training.seq2seq_tasks import TASKS
 
     _refuse_options(options, OF_CLASSIFIERS, f"a classifier, not {translator.name}")
     if options.task is None:
@@ -182,12 +183,10 @@ def _evaluate_translator(translator, options):
             "--task reverse, dates, g2p, en-fr or a file of pairs."
         )
     given = _given(options, ("data", *OF_TRANSLATORS))
-    of_file = _given(options, ("source_column", "target_column"))
-    held_out = was_trained_on(options.model, translator, options.task, **of_file)
-    if held_out:
+    measured = evaluate_task(translator, **given, run=options.model)
+    if measured["part"] == "test" and options.task not in TASKS:
         note = "the model was trained on this file: its test part alone is measured"
         print(note, file=sys.stderr)
-    measured = evaluate_task(translator, **given, held_out=held_out)
     if options.json:
         print_json(measured)
         return

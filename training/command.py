@@ -15,6 +15,10 @@ from training.options import add_options
 from training.seq2seq_config import Seq2SeqConfig
 
 DEFAULT_MODEL = "imdb_bilstm_attention"
+OUT_OF_MEMORY = (
+    "there is not enough memory for this. Take smaller batches (--batch-tokens, "
+    "--batch-size) or a smaller model (--units, --embedding-dim, --num-layers)."
+)
 TRANSLATE_OPTIONS = (  # those without a default here: the pipeline has its own
     ("--num-beams", int, "hypotheses of a text; 1 is greedy search [5]"),
     ("--length-penalty", float, "over 0 favours the long [1.0]"),
@@ -53,7 +57,19 @@ def main(words=None):
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return 130
+    except Exception as error:
+        if not is_out_of_memory(error) or os.environ.get("ATTENTION_ZOO_TRACEBACK"):
+            raise
+        print(f"attention-zoo: {OUT_OF_MEMORY}", file=sys.stderr)
+        return 2
     return 0
+
+
+def is_out_of_memory(error):
+    """Whether a backend ran out of memory; each has an error of its own for it."""
+    words = f"{type(error).__name__} {error}"
+    marks = ("ResourceExhausted", "RESOURCE_EXHAUSTED", "not enough memory")
+    return isinstance(error, MemoryError) or any(mark in words for mark in marks)
 
 
 @contextlib.contextmanager
@@ -200,7 +216,10 @@ def _add_json(parser):
 def _add_texts(parser, default=DEFAULT_MODEL):
     _add_model(parser, default)
     parser.add_argument(
-        "texts", nargs="*", metavar="TEXT", help="texts; none: standard input"
+        "texts",
+        nargs="*",
+        metavar="TEXT",
+        help="texts, after -- if one begins with -; none: standard input",
     )
     parser.add_argument("--file", metavar="FILE", help="a file of texts, one a line")
     _add_json(parser)

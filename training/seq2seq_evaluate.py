@@ -7,7 +7,8 @@ import numpy as np
 from keras import ops
 
 from training import pair_batches
-from training.datasets import load_pairs, load_task, reference_groups
+from training.datasets import load_task, reference_groups, split_by_text
+from training.datasets.tasks import own_pairs
 from training.losses import TokenCrossentropy
 from training.pair_ids import encoded, fingerprint
 from training.seq2seq_scores import METRICS
@@ -51,19 +52,25 @@ def evaluate_task(
     target_column=None,
     metric=None,
     num_beams=5,
-    held_out=False,
+    run=None,
 ):
     """`evaluate` on the test part of a task, or on pairs of a file.
+
+    Of a file all pairs are measured; but if the run was trained on what the file holds
+    now, only those that it kept back as its test part.
 
     Args:
         translator: A `zoo.Translator`.
         task: "reverse", "dates", "g2p", "en-fr", or the path of a file of pairs.
         data: For "g2p" and "en-fr": where they are.
         source_column, target_column: For a file, as `datasets.load_pairs` takes them.
-        metric: For a file: one of `seq2seq_scores.METRICS`, by default "chrf".
+        metric: For a file: one of `seq2seq_scores.METRICS`, by default that of the run,
+            if it was trained on a file too, else "chrf".
         num_beams: 1 is greedy search.
-        held_out: Whether to measure the test part of the file alone, as for a model
-            that was trained on the rest, and not all its pairs.
+        run: The folder of the run that trained the translator, if there is one.
+
+    Returns:
+        What `evaluate` returns, and part: "test", or "all" of a file.
 
     Raises:
         ValueError: for an option that the task decides, or that does nothing.
@@ -79,11 +86,12 @@ def evaluate_task(
             raise ValueError(
                 f"`metric` must be one of {', '.join(METRICS)}. Received: {metric!r}."
             )
-        if held_out:
-            pairs = load_task(task, **columns).test
-        else:
-            pairs = load_pairs(task, **columns)
-        return evaluate(translator, pairs, metric or own_task().metric, num_beams)
+        config = _config_of(run)
+        metric = metric or _metric_of(config)
+        pairs = own_pairs(task, **columns)
+        test = _kept_back(translator, pairs, config)
+        measured = evaluate(translator, test or pairs, metric, num_beams)
+        return {**measured, "part": "test" if test else "all"}
     own = TASKS[task]
     if metric is not None:
         raise ValueError(
@@ -91,27 +99,31 @@ def evaluate_task(
             f"{task}, which has its own. Leave it out."
         )
     pairs = load_task(task, data, **columns).test
-    return evaluate(translator, pairs, own.metric, num_beams, own.mirrored)
+    measured = evaluate(translator, pairs, own.metric, num_beams, own.mirrored)
+    return {**measured, "part": "test"}
 
 
-def was_trained_on(run, translator, task, source_column=None, target_column=None):
-    """Whether a run was trained on what the file `task` holds now, split as then.
+def _config_of(run):
+    """The config.json of a run; a name of the zoo has none."""
+    path = None if run is None else pathlib.Path(run).expanduser() / "config.json"
+    return read_json(path) if path is not None and path.is_file() else {}
 
-    Args:
-        run: The run's folder; a model of the zoo was trained on no such file.
-        translator: The run's pipeline.
-        task, source_column, target_column: As `evaluate_task` takes them.
-    """
-    config = pathlib.Path(run).expanduser() / "config.json"
-    if task in TASKS or not config.is_file():
-        return False
-    columns = {"source_column": source_column, "target_column": target_column}
+
+def _metric_of(config):
+    """By what a run on a file chose its best epoch, or the metric of any file."""
+    options = config.get("training", {})
+    of_file = options.get("task") not in TASKS
+    return (of_file and options.get("metric")) or own_task().metric
+
+
+def _kept_back(translator, pairs, config):
+    """The test part of pairs that a run was trained on, split as then; else None."""
     try:
-        parts = load_task(task, **columns)
-    except ValueError:  # too few pairs to be trained on
-        return False
+        parts = split_by_text(pairs)
+    except ValueError:  # too few to be trained on
+        return None
     ids = [encoded(translator, part)[0] for part in (parts.train, parts.validation)]
-    return fingerprint(*ids) == read_json(config).get("data")
+    return parts.test if fingerprint(*ids) == config.get("data") else None
 
 
 def mirrored_share(written):

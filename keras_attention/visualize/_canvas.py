@@ -35,7 +35,7 @@ def new_figure(width, height, theme):
 
 
 def check_path(path):
-    """Returns `path` as a `Path` (or None), or refuses a suffix that is not drawn."""
+    """Returns `path` as a `Path` (or None), if a file of its suffix can be written."""
     if path is None:
         return None
     path = Path(path)
@@ -43,6 +43,11 @@ def check_path(path):
         raise ValueError(
             f"`path` must end in .png, .svg or .pdf. Received: {str(path)!r}. The "
             "suffix says which kind of file is written."
+        )
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"`path` must lie in a folder that exists. Received: {str(path)!r}. Make "
+            f"the folder {str(path.parent)!r} first."
         )
     return path
 

@@ -173,7 +173,7 @@ def split_pairs(pairs, fraction, seed):
     return pairs.select(~inside), pairs.select(inside)
 
 
-def split_by_text(pairs, validation, test):
+def split_by_text(pairs, validation=0.1, test=0.1):
     """Splits into three parts by a hash of each source, so that a file may grow.
 
     A source that stood in a part stands there in every later, longer file too: what a

@@ -68,10 +68,12 @@ def load_task(
             f"`task` must be a string or a path. Received: {task!r}. Give one of "
             f"{TASKS}, or the path of a .tsv or .csv file."
         )
-    own_options = (source_column, target_column, validation_fraction, test_fraction)
+    columns = source_column, target_column
+    fractions = validation_fraction, test_fraction
     if task not in TASKS:
         _refuse_data(task, data)
-        return _load_own(task, *own_options)
+        return split_by_text(own_pairs(task, *columns), *fractions)
+    own_options = (*columns, *fractions)
     if own_options != (None, None, 0.1, 0.1):
         raise ValueError(
             "`source_column`, `target_column`, `validation_fraction` and "
@@ -84,8 +86,9 @@ def load_task(
     return _make(task, seed)
 
 
-def _load_own(path, source_column, target_column, validation, test):
-    path = pathlib.Path(path).expanduser()
+def own_pairs(task, source_column=None, target_column=None):
+    """`load_pairs` where a file stands in the place of a task's name."""
+    path = pathlib.Path(task).expanduser()
     if not path.is_file():
         kind = ValueError if path.exists() else FileNotFoundError
         state = "which is no file" if path.exists() else "which does not exist"
@@ -93,8 +96,7 @@ def _load_own(path, source_column, target_column, validation, test):
             f"`task` must be one of {TASKS}, or a file that ends in .tsv, .csv or "
             f".txt, maybe with .gz. Received: {str(path)!r}, {state}. Correct the name."
         )
-    pairs = load_pairs(path, source_column, target_column)
-    return split_by_text(pairs, validation, test)
+    return load_pairs(path, source_column, target_column)
 
 
 def _load_published(task, data, seed):
