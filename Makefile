@@ -1,6 +1,6 @@
 # Two commands for a newcomer: `make demo` shows trained attention, `make test` runs the tests.
 #   make test ARGS="-k masks -x"      any argument of pytest passes through
-#   make test-backends                the layers' tests on TensorFlow, JAX and PyTorch
+#   make test-backends                layers and searches on TensorFlow, JAX and PyTorch
 
 PYTHON ?= python3
 VENV   ?= .venv
@@ -9,7 +9,7 @@ BIN    := $(VENV)/bin
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
 BACKENDS ?= tensorflow jax torch
-ON_BACKENDS := tests/layers
+ON_BACKENDS := tests/layers tests/test_decoding_*.py tests/test_translator.py
 
 # Two tests that are neighbours need the same compiled functions: keep them together.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
