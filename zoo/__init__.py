@@ -25,16 +25,19 @@ from zoo.text import Encoding, Tokenizer
 from zoo.tokens import SequenceTokenizer
 from zoo.translation import Translation
 from zoo.translator import Translator
+from zoo.word_removal import Faithfulness, faithfulness
 
 __all__ = [
     "Encoding",
     "Explanation",
+    "Faithfulness",
     "Prediction",
     "SentimentClassifier",
     "SequenceTokenizer",
     "Tokenizer",
     "Translation",
     "Translator",
+    "faithfulness",
     "imdb_bilstm",
     "imdb_bilstm_attention",
     "list_models",
