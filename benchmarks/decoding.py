@@ -20,8 +20,8 @@ import numpy as np
 
 import zoo
 from training.losses import TokenCrossentropy
+from zoo.compiled import compiled
 from zoo.decoding import Decoder, beam_search, greedy_search
-from zoo.decoding.compiled import compiled
 from zoo.stepping import TransformerStepper
 from zoo.tokens import END_ID, START_ID
 

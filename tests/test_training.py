@@ -364,6 +364,12 @@ def test_compare_trains_both_and_tabulates(reviews, tmp_path):
         compare(plan, seeds=0)
 
 
+def test_a_single_run_has_no_spread():
+    row = {"model": "m", "runs": 1, "test": 0.5, "test_spread": 0.0, "seconds": 7.0}
+    assert table([row]).splitlines()[-1] == "| m | 1 | - | 50.00% | 7 |"
+    assert "50.00% ± 0.00%" in table([{**row, "runs": 2}])
+
+
 # ---- the parts
 
 

@@ -68,15 +68,19 @@ def table(rows):
         "|---|---|---|---|---|",
     ]
     for row in rows:
-        cells = [
-            f"{row[part]:.2%} ± {row[part + '_spread']:.2%}" if part in row else "-"
-            for part in ("validation", "test")
-        ]
+        cells = [_accuracy(row, part) for part in ("validation", "test")]
         lines.append(
             f"| {row['model']} | {row['runs']} | {' | '.join(cells)} "
             f"| {row['seconds']:.0f} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _accuracy(row, part):
+    if part not in row:
+        return "-"
+    spread = f" ± {row[part + '_spread']:.2%}" if row["runs"] > 1 else ""
+    return f"{row[part]:.2%}{spread}"
 
 
 def mean_and_spread(values):

@@ -13,7 +13,7 @@ from training.losses import TokenCrossentropy
 from training.pair_ids import encoded, fingerprint
 from training.seq2seq_scores import METRICS
 from training.seq2seq_tasks import TASKS, own_task
-from zoo.decoding.compiled import compiled
+from zoo.compiled import compiled
 from zoo.files import read_json
 from zoo.normalization import normalized
 from zoo.tokens import PAD_ID

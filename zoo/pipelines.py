@@ -4,10 +4,13 @@ import dataclasses
 import functools
 import pathlib
 
+import keras
 import numpy as np
+from keras import ops
 
 from keras_attention import attention_submodel, holds_attention
 from zoo.checks import check_integer
+from zoo.compiled import compiled
 from zoo.explanation import Explanation
 from zoo.files import write_by, write_json
 
@@ -111,8 +114,8 @@ class SentimentClassifier:
         ids = [[i for i in row if i] if 0 in row else row for row in ids]
         probabilities = np.empty((len(ids), len(self.labels)), "float32")
         for rows in self._batches(ids, batch_size):
-            output = self.model.predict_on_batch(self._padded([ids[i] for i in rows]))
-            probabilities[rows] = self._by_class(output)
+            output = self._run(self._padded([ids[i] for i in rows]))
+            probabilities[rows] = self._by_class(ops.convert_to_numpy(output))
         return probabilities
 
     def explain(self, text):
@@ -134,8 +137,8 @@ class SentimentClassifier:
                 "several texts call explain for each."
             )
         (encoding,) = self.tokenizer.encode_batch([text])
-        output, maps = self._attention_model.predict_on_batch(
-            self._padded([encoding.ids])
+        output, maps = keras.tree.map_structure(
+            ops.convert_to_numpy, self._run_with_attention(self._padded([encoding.ids]))
         )
         (weights,) = maps.values()
         prediction = self._prediction(self._by_class(output)[0], 0)
@@ -157,7 +160,11 @@ class SentimentClassifier:
         )
 
     @functools.cached_property
-    def _attention_model(self):
+    def _run(self):
+        return _compiled(self.model)
+
+    @functools.cached_property
+    def _run_with_attention(self):
         if not holds_attention(self.model):
             raise ValueError(
                 f"The model '{self.name}' has no attention layer, so there is nothing "
@@ -171,7 +178,7 @@ class SentimentClassifier:
                 f"weights are (batch, words, 1). Received: {maps}. Read the maps of "
                 "other models by keras_attention.attention_submodel(clf.model)."
             )
-        return both
+        return _compiled(both)
 
     def save(self, folder, **more):
         """Writes model, tokenizer and labels to a folder that `zoo.load` reads.
@@ -224,6 +231,11 @@ class SentimentClassifier:
             },
             words_cut=words_cut,
         )
+
+
+def _compiled(model):
+    """The model in use, as a function of ids (B, S): traced once for all sizes."""
+    return compiled(lambda ids: model(ids, training=False), model.variables, ranks=(2,))
 
 
 def cut_and_pad(ids, maxlen, multiple_of=1):

@@ -5,8 +5,8 @@ import inspect
 import numpy as np
 from keras import ops
 
+from zoo.compiled import compiled
 from zoo.decoding.arguments import check_seed
-from zoo.decoding.compiled import compiled
 from zoo.decoding.ensembles import variables_of
 from zoo.decoding.hypotheses import Hypotheses
 

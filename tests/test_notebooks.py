@@ -1,0 +1,60 @@
+"""The notebooks run from top to bottom, and are kept with small, clean outputs."""
+
+import pathlib
+import re
+
+import nbformat
+import pytest
+
+from notebooks.refresh import FOLDER, run
+
+SMALL = {
+    "01_attention_from_scratch": {"TRIALS": 20},
+    "02_self_attention": {"EPOCHS": 1, "EXAMPLES": 200},
+}
+NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
+every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+
+
+def code_cells(path):
+    cells = nbformat.read(path, as_version=4).cells
+    return [cell for cell in cells if cell.cell_type == "code"]
+
+
+def test_every_notebook_has_small_settings():
+    assert {path.stem for path in NOTEBOOKS} == set(SMALL)
+
+
+@every_notebook
+@pytest.mark.filterwarnings("ignore")  # of the kernel's client; cells have their own
+def test_it_runs_from_top_to_bottom(path, tmp_path, monkeypatch):
+    here = str(pathlib.Path(__file__).parents[1])
+    monkeypatch.setenv("PYTHONPATH", here)
+    notebook = nbformat.read(path, as_version=4)
+    run(notebook, tmp_path, SMALL[path.stem])
+    warned = [
+        output.text
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if output.get("name") == "stderr" and "Warning" in output.text
+    ]
+    assert not warned
+
+
+@every_notebook
+def test_its_outputs_are_there_clean_and_small(path):
+    assert path.stat().st_size < 600_000
+    cells = code_cells(path)
+    numbers = [cell.execution_count for cell in cells]
+    assert numbers == list(range(1, len(cells) + 1)), "run it from top to bottom"
+    kinds = {output.output_type for cell in cells for output in cell.outputs}
+    assert "error" not in kinds and "display_data" in kinds | {"display_data"}
+    text = path.read_text(encoding="utf-8")
+    assert not re.search(r'"name": "stderr"|/home/|/root/|/tmp/', text)
+
+
+@every_notebook
+def test_its_links_lead_somewhere(path):
+    text = path.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\((?!http)([^)#]+)", text):
+        assert (path.parent / target).exists(), target
