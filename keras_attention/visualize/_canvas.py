@@ -1,11 +1,12 @@
 """What the matplotlib drawings share: a figure without pyplot, a ruler, saving."""
 
 from io import BytesIO
-from pathlib import Path
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
+
+from keras_attention.visualize._paths import checked_path
 
 POINTS = 72  # points in an inch
 DPI = 150
@@ -35,21 +36,8 @@ def new_figure(width, height, theme):
 
 
 def check_path(path):
-    """Returns `path` as a `Path` (or None), if a file of its suffix can be written."""
-    if path is None:
-        return None
-    path = Path(path)
-    if path.suffix.lower() not in _UNDATED:
-        raise ValueError(
-            f"`path` must end in .png, .svg or .pdf. Received: {str(path)!r}. The "
-            "suffix says which kind of file is written."
-        )
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"`path` must lie in a folder that exists. Received: {str(path)!r}. Make "
-            f"the folder {str(path.parent)!r} first."
-        )
-    return path
+    """Returns `path` as a `Path` (or None), if a picture can be written there."""
+    return checked_path(path, tuple(_UNDATED))
 
 
 def save_figure(figure, path):

@@ -6,13 +6,11 @@ from typing import NamedTuple
 
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 
+from keras_attention.visualize._spans import SIGNS
+
 # Fonts that claim glyphs they do not have: boxes for everything, letters in the places
 # of mathematical signs, or colour pictures that matplotlib draws as nothing.
 _UNFIT = ("last resort", "adobe blank", "cm", "stixnonuni", "stixsize", "dejavu math")
-_SIGNS = {
-    "\n": "\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}",
-    "\t": "\N{RIGHTWARDS ARROW}",
-}
 
 
 class Fonts(NamedTuple):
@@ -26,7 +24,7 @@ class Fonts(NamedTuple):
 
         A line break and a tab become arrows, everything else its code: `<U+1F642>`.
         """
-        for character, sign in _SIGNS.items():
+        for character, sign in SIGNS.items():
             text = text.replace(character, sign)
         parts, codes = [], []
         for character in text:

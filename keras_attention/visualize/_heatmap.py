@@ -18,7 +18,7 @@ from keras_attention.visualize._canvas import (
 )
 from keras_attention.visualize._colors import readable_ink, shade, theme_for
 from keras_attention.visualize._fonts import fonts_for
-from keras_attention.visualize._spans import TOLERANCE
+from keras_attention.visualize._maps import checked_labels, checked_map
 
 # All sizes are in points.
 MARGIN, GAP = 16, 7
@@ -75,8 +75,8 @@ def heatmap(weights, rows, columns, *, title=None, path=None, dark=False):
     ['the', 'cat']
     """
     path = check_path(path)
-    rows, columns = _labels(rows, "rows"), _labels(columns, "columns")
-    weights = _checked(weights, rows, columns)
+    rows, columns = checked_labels(rows, "rows"), checked_labels(columns, "columns")
+    weights = checked_map(weights, rows, columns)
     fonts = fonts_for([title or "", *rows, *columns])
     ruler = Ruler(fonts)
     rows, cut_rows = _shortened(rows, fonts)
@@ -88,39 +88,6 @@ def heatmap(weights, rows, columns, *, title=None, path=None, dark=False):
     _draw_labels(axes, rows, columns, grid, fonts, theme_for(dark))
     save_figure(figure, path)
     return figure
-
-
-def _labels(labels, name):
-    if isinstance(labels, str):
-        raise ValueError(
-            f"`{name}` must be a list of labels. Received one string: {labels!r}. "
-            "Split it into tokens first."
-        )
-    return [str(label) for label in labels]
-
-
-def _checked(weights, rows, columns):
-    weights = np.asarray(weights, dtype="float64")
-    if weights.ndim != 2 or not weights.size:
-        raise ValueError(
-            "`weights` must have shape (T, S) with T and S at least 1. Received shape: "
-            f"{weights.shape}. Take one example and one head, such as weights[0]."
-        )
-    if weights.shape != (len(rows), len(columns)):
-        raise ValueError(
-            "`weights` must have a row for each of `rows` and a column for each of "
-            f"`columns`. Received: weights of shape {weights.shape}, {len(rows)} rows "
-            f"and {len(columns)} columns. Leave out padding on both sides alike."
-        )
-    bad = ~((weights >= -TOLERANCE) & (weights <= 1 + TOLERANCE))
-    if bad.any():
-        row, column = np.argwhere(bad)[0].tolist()
-        raise ValueError(
-            "`weights` must be attention weights, from 0 to 1. Received: "
-            f"weights[{row}, {column}] = {weights[row, column]}, and {int(bad.sum())} "
-            "such values in all. Give the weights after the softmax."
-        )
-    return weights.clip(0.0, 1.0)
 
 
 def _shortened(labels, fonts):

@@ -105,17 +105,17 @@ def highlight_html(
     True
     """
     passage = split_text(text, offsets, weights, cut)
-    heading = f"<h1>{_shown(title)}</h1>\n" if title else ""
-    heading += f'<p class="subtitle">{_shown(subtitle)}</p>\n' if subtitle else ""
+    heading = f"<h1>{shown(title)}</h1>\n" if title else ""
+    heading += f'<p class="subtitle">{shown(subtitle)}</p>\n' if subtitle else ""
     unread = f'<span class="cut">{NOT_READ}</span>' if passage.has_cut else ""
     return _PAGE.format(
-        head=_shown(title or "Attention"),
+        head=shown(title or "Attention"),
         style=_page_style(),
         heading=heading,
         text=_spans(passage, _by_class),
         legend=f'<span>0</span><span class="bar"></span>'
         f"<span>{_largest(passage)}</span>{unread}",
-        note=f'<p class="note">{_shown(note)}</p>\n' if note else "",
+        note=f'<p class="note">{shown(note)}</p>\n' if note else "",
     )
 
 
@@ -157,11 +157,11 @@ def highlight_fragment(
         theme=theme,
         small=small,
         ramp=",".join(theme.ramp),
-        heading=f'<div style="{large}">{_shown(title)}</div>' if title else "",
+        heading=f'<div style="{large}">{shown(title)}</div>' if title else "",
         text=_spans(passage, _by_style(theme)),
         largest=_largest(passage),
         unread=unread if passage.has_cut else "",
-        note=f'<div style="{small}">{_shown(note)}</div>' if note else "",
+        note=f'<div style="{small}">{shown(note)}</div>' if note else "",
     )
 
 
@@ -169,12 +169,12 @@ def _spans(passage, attributes):
     """Returns the text, each token and cut part in a span with `attributes(span)`."""
     parts = []
     for span in passage.spans:
-        shown = _shown(span.text)
+        text = shown(span.text)
         if span.kind == "between":
-            parts.append(shown)
+            parts.append(text)
             continue
         tip = NOT_READ if span.kind == "cut" else f"weight {span.weight:.3g}"
-        parts.append(f'<span {attributes(span)} title="{tip}">{shown}</span>')
+        parts.append(f'<span {attributes(span)} title="{tip}">{text}</span>')
     return "".join(parts)
 
 
@@ -225,11 +225,14 @@ def _theme_style(theme):
 def _largest(passage):
     if not passage.largest:
         return "all weights are 0"
-    return f"largest weight: {passage.largest:.3g} ({_shown(passage.largest_text)})"
+    return f"largest weight: {passage.largest:.3g} ({shown(passage.largest_text)})"
 
 
-def _shown(text):
-    """Escapes `text`; characters that HTML does not allow become U+FFFD."""
-    return escape(
-        re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]", "\ufffd", text)
-    )
+def shown(text):
+    """Escapes `text` for HTML."""
+    return escape(printable(text))
+
+
+def printable(text):
+    """Returns `text`; characters that HTML does not allow become U+FFFD."""
+    return re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]", "\ufffd", text)

@@ -51,7 +51,7 @@ def break_lines(spans, width, measure):
         if not paragraph and (not lines or not lines[-1]):
             continue
         letters = "".join(piece.text for chunk in paragraph for piece in chunk)
-        direction = _direction(letters)
+        direction = direction_of(letters)
         filled = _fill(paragraph, width, measure)
         lines += [_ordered(line, direction, width) for line in filled]
     while lines and not lines[-1]:
@@ -116,7 +116,8 @@ def _ordered(line, direction, width):
     """
     if direction == "R":
         line = _mirrored(line, 0.0, width)
-    for start, end in _runs(line, "L" if direction == "R" else "R"):
+    texts = [piece.text for piece in line]
+    for start, end in opposite_runs(texts, direction):
         run = line[start:end]
         left = min(piece.x for piece in run)
         right = max(piece.x + piece.width for piece in run)
@@ -124,19 +125,26 @@ def _ordered(line, direction, width):
     return line
 
 
-def _runs(line, direction):
-    """Returns (start, end) of runs of pieces of `direction`, with what is between."""
+def opposite_runs(texts, direction):
+    """Returns (start, end) of the runs of `texts` that run against a line's direction.
+
+    What has no direction, such as a number, belongs to a run that goes on after it.
+
+    >>> opposite_runs(["he", "said", "שלום", "2", "עולם", "."], "L")
+    [(2, 5)]
+    """
+    against = "L" if direction == "R" else "R"
     runs, within = [], False
-    for at, piece in enumerate(line):
-        found = _direction(piece.text)
-        if found == direction:
+    for at, text in enumerate(texts):
+        found = direction_of(text)
+        if found == against:
             start = runs.pop()[0] if within else at
             runs.append((start, at + 1))
-        within = found == direction or (within and not found)
+        within = found == against or (within and not found)
     return runs
 
 
-def _direction(text):
+def direction_of(text):
     """Returns "L" or "R", the direction of the first letter, or "" without letters."""
     for character in text:
         kind = unicodedata.bidirectional(character)

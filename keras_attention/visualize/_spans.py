@@ -9,6 +9,11 @@ import numpy as np
 # Rounding in float16 models may leave a weight this far below 0 (or above 1).
 TOLERANCE = 1e-3
 
+# Drawn in the place of characters that are only room.
+SIGNS = {
+    "\n": "\N{DOWNWARDS ARROW WITH CORNER LEFTWARDS}",
+    "\t": "\N{RIGHTWARDS ARROW}",
+}
 NOT_READ = "not read by the model"
 NOTE = "Attention weights show where the model looked, not why it decided."
 

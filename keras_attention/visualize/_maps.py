@@ -1,0 +1,140 @@
+"""Checks labels and maps of attention weights: a row a query, a column a key."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from keras_attention.visualize._spans import TOLERANCE
+
+_SHAPES = "(T, S), (heads, T, S) or (layers, heads, T, S)"
+
+
+class Layer(NamedTuple):
+    """A layer's name and its maps, by the expression that an error names them by."""
+
+    name: str
+    maps: dict
+
+
+def checked_labels(labels, name):
+    """Returns `labels` as a list of strings; one string alone is refused."""
+    if isinstance(labels, str):
+        raise ValueError(
+            f"`{name}` must be a list of labels. Received one string: {labels!r}. "
+            "Split it into tokens first."
+        )
+    return [str(label) for label in labels]
+
+
+def checked_map(weights, rows, columns, name="weights"):
+    """Returns `weights` as float64 from 0 to 1, if it is one map of these labels.
+
+    Args:
+        weights: array-like of shape `(T, S)`.
+        rows: T labels.
+        columns: S labels.
+        name: what the error calls the map: an expression, such as `"weights[0]"`.
+
+    Raises:
+        ValueError: another number of axes, sizes that are not those of the labels, or
+            values that are not from 0 to 1.
+    """
+    weights = np.asarray(weights, dtype="float64")
+    if weights.ndim != 2 or not weights.size:
+        raise ValueError(
+            f"`{name}` must have shape (T, S) with T and S at least 1. Received shape: "
+            f"{weights.shape}. Take one example and one head, such as weights[0]."
+        )
+    if weights.shape != (len(rows), len(columns)):
+        raise ValueError(
+            f"`{name}` must have a row for each of `rows` and a column for each of "
+            f"`columns`. Received: weights of shape {weights.shape}, {len(rows)} rows "
+            f"and {len(columns)} columns. Leave out padding on both sides alike."
+        )
+    bad = ~((weights >= -TOLERANCE) & (weights <= 1 + TOLERANCE))
+    if bad.any():
+        row, column = np.argwhere(bad)[0].tolist()
+        raise ValueError(
+            f"`{name}` must be attention weights, from 0 to 1. Received: "
+            f"{name}[{row}, {column}] = {weights[row, column]}, and {int(bad.sum())} "
+            "such values in all. Give the weights after the softmax."
+        )
+    return weights.clip(0.0, 1.0)
+
+
+def checked_layers(weights, rows, columns):
+    """Returns a list of `Layer`, all maps as float64 from 0 to 1.
+
+    Args:
+        weights: array-like of shape `(T, S)`, `(heads, T, S)` or
+            `(layers, heads, T, S)`, or a dict from layer names to arrays of shape
+            `(T, S)` or `(heads, T, S)`.
+        rows: T labels.
+        columns: S labels.
+
+    Raises:
+        ValueError: another number of axes, no map, or a map that `checked_map` refuses.
+    """
+    layers = _layers(weights)
+    if not layers or not all(layer.maps for layer in layers):
+        counts = {layer.name: len(layer.maps) for layer in layers}
+        raise ValueError(
+            "`weights` must hold at least one layer, and each layer at least one map. "
+            f"Received maps by layer: {counts}. Give the maps of one example."
+        )
+    return [
+        layer._replace(
+            maps={
+                place: checked_map(weights, rows, columns, place)
+                for place, weights in layer.maps.items()
+            }
+        )
+        for layer in layers
+    ]
+
+
+def _layers(weights):
+    """Returns a list of `Layer`, of an array or of a dict from names to arrays."""
+    if isinstance(weights, dict):
+        return [_named_layer(str(name), maps) for name, maps in weights.items()]
+    array = _array(weights, "weights")
+    if array.ndim == 4:
+        return [
+            Layer(f"layer {at}", _heads(maps, f"weights[{at}]"))
+            for at, maps in enumerate(array)
+        ]
+    if array.ndim in (2, 3):
+        return [Layer("", _heads(array, "weights"))]
+    raise ValueError(
+        f"`weights` must have shape {_SHAPES}. Received shape: {array.shape}. Take one "
+        "example of a batch, such as weights[:, 0]."
+    )
+
+
+def _named_layer(name, maps):
+    place = f"weights[{name!r}]"
+    array = _array(maps, place)
+    if array.ndim not in (2, 3):
+        raise ValueError(
+            f"`{place}` must have shape (T, S) or (heads, T, S). Received shape: "
+            f"{array.shape}. Take one example of the batch: "
+            "{name: maps[0] for name, maps in weights.items()}."
+        )
+    return Layer(name, _heads(array, place))
+
+
+def _array(weights, place):
+    try:
+        return np.asarray(weights).astype("float64", copy=False)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"`{place}` must be numbers of shape {_SHAPES}, or a dict of such by layer "
+            f"name. Received: {type(weights).__name__}. Layers whose maps differ in "
+            "shape go into a dict."
+        ) from None
+
+
+def _heads(array, place):
+    if array.ndim == 2:
+        return {place: array}
+    return {f"{place}[{head}]": weights for head, weights in enumerate(array)}
