@@ -303,6 +303,7 @@ def test_importing_the_package_imports_no_drawing_library():
         "import keras_attention.visualize as visualize\n"
         "assert not {'matplotlib', 'rich', 'keras'} & set(sys.modules)\n"
         "visualize.highlight_html('a', [(0, 1)], [1.0])\n"
+        "visualize.page([[1.0]], ['a'])\n"
         "assert not {'matplotlib', 'rich', 'keras'} & set(sys.modules)\n"
         "visualize.highlight_terminal('a', [(0, 1)], [1.0])\n"
         "assert not {'matplotlib', 'keras'} & set(sys.modules)\n"

@@ -98,6 +98,38 @@ class Explanation:
             write_text(path, page)
         return page
 
+    def to_page(self, path=None, **options):
+        """The words as one HTML page to explore, that needs no network.
+
+        Args:
+            path: Where to write it too: .html.
+            **options: Of `keras_attention.visualize.page`, such as `title="..."`.
+
+        Returns:
+            The page, a string.
+
+        Raises:
+            ValueError: if the text has no words, so that there is nothing to look at.
+        """
+        from keras_attention import visualize
+
+        return visualize.page(self, path, **options)
+
+    def attention_maps(self):
+        """What `keras_attention.visualize.page` draws of it, by argument name."""
+        if not self.tokens:
+            raise ValueError(
+                "A page needs at least one word. Received: an explanation of "
+                f"{self.text!r}. Explain a text with words in it."
+            )
+        return {
+            "weights": [self.weights],
+            "rows": ["the model"],
+            "columns": self.tokens,
+            "title": self.summary,
+            "subtitle": self.model_name,
+        }
+
     def to_terminal(self):
         """The text with each word shaded, as a rich Text for `rich.print`."""
         from keras_attention import visualize

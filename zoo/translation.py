@@ -67,13 +67,44 @@ class Translation:
         """
         from keras_attention import visualize
 
+        self._check_alignment()
+        options.setdefault("title", self.text)
+        return visualize.heatmap(
+            self.alignment, self.target_tokens, self.source_tokens, path=path, **options
+        )
+
+    def to_page(self, path=None, **options):
+        """The alignment as one HTML page to explore, that needs no network.
+
+        Args:
+            path: Where to write it too: .html.
+            **options: Of `keras_attention.visualize.page`, such as `title="..."`.
+
+        Returns:
+            The page, a string.
+
+        Raises:
+            ValueError: if nothing was read or written, so that there is no map.
+        """
+        from keras_attention import visualize
+
+        return visualize.page(self, path, **options)
+
+    def attention_maps(self):
+        """What `keras_attention.visualize.page` draws of it, by argument name."""
+        self._check_alignment()
+        return {
+            "weights": self.alignment,
+            "rows": self.target_tokens,
+            "columns": self.source_tokens,
+            "title": self.text,
+            "subtitle": self.source,
+        }
+
+    def _check_alignment(self):
         if not self.alignment.size:
             raise ValueError(
                 "A plot needs at least one token on either side. Received: a "
                 f"translation of {self.source!r} to {self.text!r}. Translate a text "
                 "with words in it."
             )
-        options.setdefault("title", self.text)
-        return visualize.heatmap(
-            self.alignment, self.target_tokens, self.source_tokens, path=path, **options
-        )

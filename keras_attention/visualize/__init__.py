@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from keras_attention.visualize._heatmap import heatmap
     from keras_attention.visualize._highlight import highlight_figure
     from keras_attention.visualize._html import highlight_fragment, highlight_html
+    from keras_attention.visualize._page import page
     from keras_attention.visualize._terminal import highlight_terminal
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "highlight_fragment",
     "highlight_html",
     "highlight_terminal",
+    "page",
 ]
 
 # The modules' names differ from the functions': importing a submodule sets its name
@@ -29,6 +31,7 @@ _MODULES = {
     "highlight_fragment": "_html",
     "highlight_html": "_html",
     "highlight_terminal": "_terminal",
+    "page": "_page",
 }
 
 
