@@ -11,6 +11,7 @@ from notebooks.refresh import FOLDER, run
 SMALL = {
     "01_attention_from_scratch": {"TRIALS": 20},
     "02_self_attention": {"EPOCHS": 1, "EXAMPLES": 200},
+    "05_plug_into_your_model": {"EPOCHS": 1, "ROWS": 200},
 }
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 every_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
