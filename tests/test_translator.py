@@ -446,6 +446,12 @@ def test_the_alignment_as_pharaoh_text_and_as_a_picture(translators, tmp_path):
     labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
     assert labels == ["the", "sun", "is", "warm"]
     assert (tmp_path / "map.png").stat().st_size > 0
+    figure = found.plot(tmp_path / "lines.svg", kind="alignment", threshold=0)
+    words = [text.get_text() for text in figure.axes[0].texts if text.get_gid()]
+    assert words == found.source_tokens + found.target_tokens
+    assert (tmp_path / "lines.svg").stat().st_size > 0
+    with pytest.raises(ValueError, match=r'"heatmap" or "alignment".*\'lines\''):
+        found.plot(kind="lines")
     assert found.to_dict()["alignment"] == found.alignment.tolist()
 
 

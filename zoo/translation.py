@@ -55,23 +55,34 @@ class Translation:
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         return {**fields, "alignment": self.alignment.tolist()}
 
-    def plot(self, path=None, **options):
-        """The alignment as a heat map: a row a target token, a column a source token.
+    def plot(self, path=None, *, kind="heatmap", **options):
+        """The alignment as a picture.
 
         Args:
             path: Where to write it too: .png, .svg or .pdf.
-            **options: Of `keras_attention.visualize.heatmap`, such as `dark=True`.
+            kind: "heatmap", a row a target token and a column a source token, or
+                "alignment", the tokens in two rows that are joined by lines.
+            **options: Of the function of that name in `keras_attention.visualize`, such
+                as `dark=True`.
 
         Raises:
-            ValueError: if nothing was read or written, so that there is no map.
+            ValueError: if nothing was read or written, so that there is no map; for
+                another kind; and as the function does.
         """
         from keras_attention import visualize
 
+        if kind not in ("heatmap", "alignment"):
+            raise ValueError(
+                f'`kind` must be "heatmap" or "alignment". Received: {kind!r}.'
+            )
         self._check_alignment()
         options.setdefault("title", self.text)
-        return visualize.heatmap(
-            self.alignment, self.target_tokens, self.source_tokens, path=path, **options
-        )
+        source, target = self.source_tokens, self.target_tokens
+        if kind == "alignment":
+            return visualize.alignment(
+                source, target, self.alignment, path=path, **options
+            )
+        return visualize.heatmap(self.alignment, target, source, path=path, **options)
 
     def to_page(self, path=None, **options):
         """The alignment as one HTML page to explore, that needs no network.

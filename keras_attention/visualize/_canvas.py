@@ -3,6 +3,7 @@
 from io import BytesIO
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg, RendererAgg
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
@@ -23,7 +24,7 @@ class Drawing(Figure):
         return stream.getvalue()
 
 
-def new_figure(width, height, theme):
+def _new_figure(width, height, theme):
     """Returns an empty figure of `width` x `height` points."""
     figure = Drawing(
         figsize=(width / POINTS, height / POINTS),
@@ -33,6 +34,20 @@ def new_figure(width, height, theme):
     )
     FigureCanvasAgg(figure)
     return figure
+
+
+def point_axes(figure):
+    """Returns axes over all of `figure`, in points from its top left corner."""
+    width, height = POINTS * figure.get_size_inches()
+    axes = figure.add_axes([0, 0, 1, 1])
+    axes.set(xlim=(0, width), ylim=(height, 0), autoscale_on=False)
+    axes.set_axis_off()
+    return axes
+
+
+def colormap(theme):
+    """Returns the theme's ramp as a matplotlib colour map."""
+    return LinearSegmentedColormap.from_list("attention", theme.ramp)
 
 
 def check_path(path):
@@ -120,7 +135,33 @@ class Ruler:
         return [*lines, line] if line else lines
 
 
-def heading(title, notes, ruler, limit, theme):
+def headed_figure(width, height, title, notes, ruler, margin, theme):
+    """Makes a figure with a title, notes under it, and `height` points of room.
+
+    Args:
+        width: of the figure, in points.
+        height: of the room under the heading, the margin at the bottom included.
+        title: string or None.
+        notes: string; "" for none.
+        ruler: a `Ruler`.
+        margin: points.
+        theme: a `Theme`.
+
+    Returns:
+        The figure, and the place in points where the room begins.
+    """
+    lines = _heading(title, notes, ruler, width - 2 * margin, theme)
+    top = margin + sum(1.4 * size for _, size, _ in lines) + (10 if lines else 0)
+    figure = _new_figure(width, top + height, theme)
+    at = margin
+    for line, size, color in lines:
+        style = text_style(ruler.fonts, size, color)
+        figure.text(margin / width, 1 - at / (top + height), line, va="top", **style)
+        at += 1.4 * size
+    return figure, top
+
+
+def _heading(title, notes, ruler, limit, theme):
     """Returns the lines of a title and of the notes under it: (text, size, color)."""
     blocks = ((title or "", 15, theme.ink), (notes, 9, theme.faint))
     return [
@@ -129,18 +170,3 @@ def heading(title, notes, ruler, limit, theme):
         for given in text.splitlines()
         for line in ruler.wrap(ruler.fonts.drawn(given), size, limit)
     ]
-
-
-def heading_height(lines):
-    """Returns the height that `write_heading` needs, in points."""
-    return sum(1.4 * size for _, size, _ in lines) + (10 if lines else 0)
-
-
-def write_heading(figure, lines, margin, fonts):
-    """Writes the lines of `heading` at the top left of `figure`."""
-    width, height = POINTS * figure.get_size_inches()
-    at = margin
-    for line, size, color in lines:
-        style = text_style(fonts, size, color)
-        figure.text(margin / width, 1 - at / height, line, va="top", **style)
-        at += 1.4 * size

@@ -3,19 +3,17 @@
 from functools import cache
 
 import numpy as np
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
 from keras_attention.visualize._canvas import (
     Ruler,
     check_path,
-    heading,
-    heading_height,
-    new_figure,
+    colormap,
+    headed_figure,
+    point_axes,
     save_figure,
     text_style,
-    write_heading,
 )
 from keras_attention.visualize._colors import readable_ink, shade, theme_for
 from keras_attention.visualize._fonts import fonts_for
@@ -34,12 +32,9 @@ LEGEND_HEIGHT = 58
 class _Page:
     """A figure with a cursor `y` that goes down from the top; all in points."""
 
-    def __init__(self, height, fonts, theme):
-        self.fonts, self.theme, self.y = fonts, theme, float(MARGIN)
-        self.figure = new_figure(WIDTH, height, theme)
-        self.axes = self.figure.add_axes([0, 0, 1, 1])
-        self.axes.set(xlim=(0, WIDTH), ylim=(height, 0), autoscale_on=False)
-        self.axes.set_axis_off()
+    def __init__(self, figure, y, fonts, theme):
+        self.figure, self.y, self.fonts, self.theme = figure, y, fonts, theme
+        self.axes = point_axes(figure)
 
     def write(self, x, text, size, color, **options):
         style = text_style(self.fonts, size, color)
@@ -142,14 +137,10 @@ def _window(lines):
 
 def _page(lines, title, notes, legend, ruler, theme):
     """Makes a figure with room for everything, and writes the heading."""
-    head = heading(title, notes, ruler, WIDTH - 2 * MARGIN, theme)
-    height = 2 * MARGIN + heading_height(head)
-    height += sum(LINE if line else BLANK for line in lines)
+    height = MARGIN + sum(LINE if line else BLANK for line in lines)
     height += 0 if legend is None else LEGEND_HEIGHT
-    page = _Page(height, ruler.fonts, theme)
-    write_heading(page.figure, head, MARGIN, ruler.fonts)
-    page.y += heading_height(head) - 8
-    return page
+    figure, top = headed_figure(WIDTH, height, title, notes, ruler, MARGIN, theme)
+    return _Page(figure, top - 8, ruler.fonts, theme)
 
 
 def _draw_line(page, line):
@@ -176,11 +167,10 @@ def _draw_line(page, line):
 def _draw_legend(page, passage, legend, ruler):
     theme, x = page.theme, MARGIN
     page.y += 40
-    ramp = LinearSegmentedColormap.from_list("attention", theme.ramp)
     left, right, top = x + 12, x + 12 + BAR[0], page.y - BAR[1]
     page.axes.imshow(
         np.linspace(0.0, 1.0, 256)[None, :],
-        cmap=ramp,
+        cmap=colormap(theme),
         aspect="auto",
         extent=(left, right, page.y, top),
     )

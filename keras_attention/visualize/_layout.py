@@ -51,9 +51,8 @@ def break_lines(spans, width, measure):
         if not paragraph and (not lines or not lines[-1]):
             continue
         letters = "".join(piece.text for chunk in paragraph for piece in chunk)
-        direction = direction_of(letters)
         filled = _fill(paragraph, width, measure)
-        lines += [_ordered(line, direction, width) for line in filled]
+        lines += [reading_order(line, letters, width) for line in filled]
     while lines and not lines[-1]:
         lines.pop()
     return lines
@@ -108,12 +107,20 @@ def _broken(piece, width, measure):
     return parts
 
 
-def _ordered(line, direction, width):
-    """Returns the line in reading order: words of the other direction run their way.
+def reading_order(line, text, width):
+    """Returns the line of a text with its pieces moved to where a reader expects them.
 
-    These are the rules of the Unicode bidirectional algorithm (UAX 9) for whole pieces
-    and one level of nesting; the letters within a piece are the font engine's work.
+    A line of a text whose first letter is written from right to left begins at the
+    right, and words of the other direction run their own way. These are the rules of
+    the Unicode bidirectional algorithm (UAX 9) for whole pieces and one level of
+    nesting; the letters within a piece are the font engine's work.
+
+    Args:
+        line: list of `Piece`, placed from left to right.
+        text: the whole text.
+        width: the width of the line in points.
     """
+    direction = direction_of(text)
     if direction == "R":
         line = _mirrored(line, 0.0, width)
     texts = [piece.text for piece in line]

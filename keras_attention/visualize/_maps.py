@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from keras_attention.visualize._spans import TOLERANCE
+from keras_attention.visualize._checks import check_numbers, check_range, check_sizes
 
 _SHAPES = "(T, S), (heads, T, S) or (layers, heads, T, S)"
 
@@ -14,16 +14,6 @@ class Layer(NamedTuple):
 
     name: str
     maps: dict
-
-
-def checked_labels(labels, name):
-    """Returns `labels` as a list of strings; one string alone is refused."""
-    if isinstance(labels, str):
-        raise ValueError(
-            f"`{name}` must be a list of labels. Received one string: {labels!r}. "
-            "Split it into tokens first."
-        )
-    return [str(label) for label in labels]
 
 
 def checked_map(weights, rows, columns, name="weights"):
@@ -39,27 +29,14 @@ def checked_map(weights, rows, columns, name="weights"):
         ValueError: another number of axes, sizes that are not those of the labels, or
             values that are not from 0 to 1.
     """
-    weights = np.asarray(weights, dtype="float64")
+    weights = check_numbers(weights, name)
     if weights.ndim != 2 or not weights.size:
         raise ValueError(
             f"`{name}` must have shape (T, S) with T and S at least 1. Received shape: "
             f"{weights.shape}. Take one example and one head, such as weights[0]."
         )
-    if weights.shape != (len(rows), len(columns)):
-        raise ValueError(
-            f"`{name}` must have a row for each of `rows` and a column for each of "
-            f"`columns`. Received: weights of shape {weights.shape}, {len(rows)} rows "
-            f"and {len(columns)} columns. Leave out padding on both sides alike."
-        )
-    bad = ~((weights >= -TOLERANCE) & (weights <= 1 + TOLERANCE))
-    if bad.any():
-        row, column = np.argwhere(bad)[0].tolist()
-        raise ValueError(
-            f"`{name}` must be attention weights, from 0 to 1. Received: "
-            f"{name}[{row}, {column}] = {weights[row, column]}, and {int(bad.sum())} "
-            "such values in all. Give the weights after the softmax."
-        )
-    return weights.clip(0.0, 1.0)
+    check_sizes(weights, rows, columns, ("rows", "columns"), name)
+    return check_range(weights, name)
 
 
 def checked_layers(weights, rows, columns):

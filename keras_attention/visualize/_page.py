@@ -4,10 +4,11 @@ from base64 import b64encode
 
 import numpy as np
 
+from keras_attention.visualize._checks import check_labels
 from keras_attention.visualize._document import document
 from keras_attention.visualize._html import LEVELS, printable
 from keras_attention.visualize._layout import direction_of, opposite_runs
-from keras_attention.visualize._maps import checked_labels, checked_layers
+from keras_attention.visualize._maps import checked_layers
 from keras_attention.visualize._packing import LIMIT, pack, spread, thumbnail
 from keras_attention.visualize._paths import checked_path, write_whole
 from keras_attention.visualize._spans import NOTE, SIGNS
@@ -100,8 +101,8 @@ def _tokens(rows, columns):
             "`rows` must be a list of labels, the tokens of the queries. Received: "
             "None. Only a result that has `attention_maps` brings its own."
         )
-    rows = checked_labels(rows, "rows")
-    return rows, None if columns is None else checked_labels(columns, "columns")
+    rows = check_labels(rows, "rows")
+    return rows, None if columns is None else check_labels(columns, "columns")
 
 
 def _packed(layers):
