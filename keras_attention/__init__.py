@@ -22,6 +22,7 @@ from keras_attention.positional import (
 )
 from keras_attention.recurrent import AttentionDecoder
 from keras_attention.scored import ScoredAttention
+from keras_attention.snapshot import AttentionSnapshot
 from keras_attention.submodel import attention_submodel, holds_attention
 from keras_attention.transformer import (
     TransformerDecoderBlock,
@@ -31,6 +32,7 @@ from keras_attention.transformer import (
 __all__ = [
     "AttentionDecoder",
     "AttentionLayer",
+    "AttentionSnapshot",
     "BahdanauAttention",
     "LearnedPositionEmbedding",
     "LocalAttention",
