@@ -315,7 +315,8 @@ def test_too_little_memory_is_one_sentence(capsys, tmp_path):
     path = tmp_path / "p.tsv"
     path.write_text("".join(f"{i}\t{i}\n" for i in range(20)))
     words = ["train", "seq2seq", "--model", "luong", "--task", str(path)]
-    words += ["--units", "4000000", "--out", str(tmp_path / "run")]  # 64 TB a matrix
+    # The first matrix would have 80 TB: none is made before it.
+    words += ["--embedding-dim", "1000000000000", "--out", str(tmp_path / "run")]
     status, out, err = run(capsys, *words)
     assert status == 2 and not out and "Traceback" not in err
     assert "not enough memory" in err and "--units" in err
