@@ -15,14 +15,18 @@ def check_labels(labels, name):
     return [str(label) for label in labels]
 
 
-def check_numbers(weights, name="weights"):
+def check_numbers(
+    weights,
+    name="weights",
+    expected="an array of numbers, all rows of one length",
+    advice="Maps of one size are joined by np.stack(maps).",
+):
     """Returns the weights as an array of float64."""
     try:
         return np.asarray(weights, dtype="float64")
     except (TypeError, ValueError):
         raise ValueError(
-            f"`{name}` must be an array of numbers, all rows of one length. Received: "
-            f"{type(weights).__name__}. Maps of one size are joined by np.stack(maps)."
+            f"`{name}` must be {expected}. Received: {type(weights).__name__}. {advice}"
         ) from None
 
 

@@ -2,8 +2,6 @@
 
 from typing import NamedTuple
 
-import numpy as np
-
 from keras_attention.visualize._checks import check_numbers, check_range, check_sizes
 
 _SHAPES = "(T, S), (heads, T, S) or (layers, heads, T, S)"
@@ -101,14 +99,12 @@ def _named_layer(name, maps):
 
 
 def _array(weights, place):
-    try:
-        return np.asarray(weights).astype("float64", copy=False)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"`{place}` must be numbers of shape {_SHAPES}, or a dict of such by layer "
-            f"name. Received: {type(weights).__name__}. Layers whose maps differ in "
-            "shape go into a dict."
-        ) from None
+    return check_numbers(
+        weights,
+        place,
+        f"numbers of shape {_SHAPES}, or a dict of such by layer name",
+        "Layers whose maps differ in shape go into a dict.",
+    )
 
 
 def _heads(array, place):
