@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from keras_attention.visualize import (
-    highlight_figure,
+    highlight,
     highlight_fragment,
     highlight_html,
     highlight_terminal,
@@ -21,7 +21,7 @@ from keras_attention.visualize._spans import NOT_READ, NOTE, split_text
 
 pytestmark = pytest.mark.filterwarnings("error")
 
-DRAW = [highlight_figure, highlight_html, highlight_fragment, highlight_terminal]
+DRAW = [highlight, highlight_html, highlight_fragment, highlight_terminal]
 PAGES = [highlight_html, highlight_fragment]
 TEXT = (
     "A slow start,\nbut <b>the ending</b> is superb & costs $$5_000 \\ \"well\" 'done'!"
@@ -158,7 +158,7 @@ def test_what_does_not_fit_the_text_is_refused(
 def test_nothing_to_show_is_drawn_plainly(draw):
     assert draw("", [], []) is not draw("ab cd", [], [])
     zero = draw("ab cd", [(0, 2), (3, 5)], [0.0, 0.0])
-    if draw is highlight_figure:
+    if draw is highlight:
         assert "all weights are 0" in all_text(zero)
         colors = {matplotlib.colors.to_hex(box.get_facecolor()) for box in boxes(zero)}
         assert colors == {LIGHT.paper}
@@ -274,7 +274,7 @@ def long_text():
 def test_nothing_overlaps_and_nothing_leaves_the_figure(long_text, dark):
     offsets = words(long_text)
     weights = random_weights(len(offsets))
-    figure = highlight_figure(
+    figure = highlight(
         long_text,
         offsets,
         weights,
@@ -308,7 +308,7 @@ def test_a_long_text_is_drawn_in_part_and_the_title_says_so(long_text):
     offsets = words(long_text)
     weights = np.zeros(len(offsets))
     weights[-3:] = (0.5, 0.3, 0.2)
-    figure = highlight_figure(long_text, offsets, weights)
+    figure = highlight(long_text, offsets, weights)
     said = " ".join(text.get_text() for text in figure.texts)
     assert re.search(
         r"[1-9]\d* lines before it and 0 lines after it are left out", said
@@ -326,7 +326,7 @@ def test_a_long_text_is_drawn_in_part_and_the_title_says_so(long_text):
 
 def test_a_short_text_is_drawn_whole_and_nothing_is_said_of_parts():
     offsets = words(TEXT)
-    figure = highlight_figure(TEXT, offsets, random_weights(len(offsets)), title="T")
+    figure = highlight(TEXT, offsets, random_weights(len(offsets)), title="T")
     assert [text.get_text() for text in figure.texts] == ["T"]
     drawn = "".join(text.get_text() for text in body_texts(figure))
     assert drawn == re.sub(r"\s", "", TEXT)
@@ -336,7 +336,7 @@ def test_each_word_lies_on_the_shade_of_its_weight():
     offsets = words(TEXT)
     weights = random_weights(len(offsets))
     for dark, theme in ((False, LIGHT), (True, DARK)):
-        figure = highlight_figure(TEXT, offsets, weights, dark=dark)
+        figure = highlight(TEXT, offsets, weights, dark=dark)
         figure.canvas.draw()
         renderer = figure.canvas.get_renderer()
         texts, grounds = pieces(figure, "token"), boxes(figure)
@@ -352,16 +352,16 @@ def test_each_word_lies_on_the_shade_of_its_weight():
 
 def test_the_legend_says_the_largest_weight_and_can_be_left_out():
     offsets, weights = [(0, 1), (2, 3)], [0.125, 0.25]
-    figure = highlight_figure("a b", offsets, weights, legend="of the words")
+    figure = highlight("a b", offsets, weights, legend="of the words")
     assert "0.25 of the words" in all_text(figure)
-    figure = highlight_figure("a b", offsets, weights, legend=None)
+    figure = highlight("a b", offsets, weights, legend=None)
     assert [text.get_text() for text in figure.axes[0].texts] == ["a", "b"]
     assert not figure.axes[0].images
 
 
 def test_cut_parts_are_grey_dotted_and_never_shaded():
     text = "read this not that"
-    figure = highlight_figure(
+    figure = highlight(
         text, words(text), [0.4, 0.6, 0, 0], cut=[(10, len(text))]
     )
     cut = pieces(figure, "cut")
@@ -376,14 +376,14 @@ def test_cut_parts_are_grey_dotted_and_never_shaded():
 def test_the_figure_is_written(tmp_path, suffix):
     path = tmp_path / f"text.{suffix}"
     offsets = words(TEXT)
-    highlight_figure(TEXT, offsets, random_weights(len(offsets)), path=path)
+    highlight(TEXT, offsets, random_weights(len(offsets)), path=path)
     start = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[suffix]
     assert path.read_bytes().startswith(start)
 
 
 def test_the_figure_refuses_other_files(tmp_path):
     with pytest.raises(ValueError, match=r"\.png, \.svg or \.pdf.*text\.bmp"):
-        highlight_figure("a", [(0, 1)], [1.0], path=tmp_path / "text.bmp")
+        highlight("a", [(0, 1)], [1.0], path=tmp_path / "text.bmp")
 
 
 def test_characters_without_a_font_are_drawn_as_codes_with_one_warning():
@@ -391,7 +391,7 @@ def test_characters_without_a_font_are_drawn_as_codes_with_one_warning():
     offsets = [match.span() for match in re.finditer(r"\S+", text)]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        figure = highlight_figure(text, offsets, random_weights(len(offsets)))
+        figure = highlight(text, offsets, random_weights(len(offsets)))
         figure.canvas.draw()
     assert [each.category for each in caught] == [UserWarning]
     assert caught[0].filename == __file__

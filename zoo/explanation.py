@@ -65,13 +65,13 @@ class Explanation:
 
         Args:
             path: Where to write it too: .png, .svg or .pdf.
-            **options: Of `keras_attention.visualize.highlight_figure`, such as
+            **options: Of `keras_attention.visualize.highlight`, such as
                 `dark=True`.
         """
         from keras_attention import visualize
 
         options.setdefault("title", self.summary)
-        return visualize.highlight_figure(
+        return visualize.highlight(
             self.text, self.offsets, self.weights, cut=self.cut, path=path, **options
         )
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from keras_attention.visualize._alignment import alignment
     from keras_attention.visualize._heatmap import heatmap
-    from keras_attention.visualize._highlight import highlight_figure
+    from keras_attention.visualize._highlight import highlight
     from keras_attention.visualize._html import highlight_fragment, highlight_html
     from keras_attention.visualize._page import page
     from keras_attention.visualize._rollout import rollout
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "alignment",
     "heatmap",
-    "highlight_figure",
+    "highlight",
     "highlight_fragment",
     "highlight_html",
     "highlight_terminal",
@@ -34,7 +34,7 @@ __all__ = [
 _MODULES = {
     "alignment": "_alignment",
     "heatmap": "_heatmap",
-    "highlight_figure": "_highlight",
+    "highlight": "_highlight",
     "highlight_fragment": "_html",
     "highlight_html": "_html",
     "highlight_terminal": "_terminal",

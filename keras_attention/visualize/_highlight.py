@@ -61,7 +61,7 @@ class _Page:
         self.axes.add_line(Line2D([x, x + width], [y, y], **style))
 
 
-def highlight_figure(
+def highlight(
     text,
     offsets,
     weights,
@@ -100,8 +100,8 @@ def highlight_figure(
 
     Example:
 
-    >>> from keras_attention.visualize import highlight_figure
-    >>> figure = highlight_figure("A superb film.", [(0, 1), (2, 8)], [0.1, 0.9])
+    >>> from keras_attention.visualize import highlight
+    >>> figure = highlight("A superb film.", [(0, 1), (2, 8)], [0.1, 0.9])
     >>> [piece.get_text() for piece in figure.axes[0].texts[:3]]
     ['A', 'superb', 'film.']
     """
