@@ -361,9 +361,7 @@ def test_the_legend_says_the_largest_weight_and_can_be_left_out():
 
 def test_cut_parts_are_grey_dotted_and_never_shaded():
     text = "read this not that"
-    figure = highlight(
-        text, words(text), [0.4, 0.6, 0, 0], cut=[(10, len(text))]
-    )
+    figure = highlight(text, words(text), [0.4, 0.6, 0, 0], cut=[(10, len(text))])
     cut = pieces(figure, "cut")
     assert [piece.get_text() for piece in cut] == ["not", "that"]
     assert {piece.get_color() for piece in cut} == {LIGHT.faint}
