@@ -42,6 +42,17 @@ def test_help_imports_nothing_heavy(words):
     assert "heavy: []" in result.stdout
 
 
+def test_help_says_what_an_option_means_to_the_command(capsys):
+    def text(*words):
+        with pytest.raises(SystemExit):
+            main([*words, "--help"])
+        return " ".join(capsys.readouterr().out.split())
+
+    epoch = "chooses the best epoch"
+    assert epoch in text("train", "seq2seq") and epoch not in text("evaluate")
+    assert "g2p and en-fr: folder or file" in text("evaluate")
+
+
 def test_list(capsys):
     status, out, _ = run(capsys, "list", "--json")
     assert status == 0 and json.loads(out) == list(zoo.list_models())
@@ -339,6 +350,14 @@ def test_a_run_called_like_a_model_of_the_zoo_is_told_apart(
     assert status == 0 and "zoo.load('./reverse_luong')" in out
     status, _, err = run(capsys, *words, "--out", "x", "--weights", "")
     assert status == 2 and "`weights` is empty" in err
+    config = pathlib.Path("reverse_luong", "config.json")
+    begun = json.loads(config.read_text())
+    begun["training"]["metric"] = "wer"
+    config.write_text(json.dumps(begun))
+    words = ["evaluate", "--task", "p.tsv", "--num-beams", "1", "--json", "--model"]
+    for name, measure in (("./reverse_luong", "wer"), ("reverse_luong", "chrf")):
+        status, out, _ = run(capsys, *words, name)
+        assert status == 0 and measure in json.loads(out)
 
 
 def test_translate_keeps_to_lengths(capsys):

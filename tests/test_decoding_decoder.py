@@ -310,3 +310,10 @@ def test_an_ensemble_takes_lists_alone():
 
     with pytest.raises(ValueError, match="must be a list of 2, one"):
         beam_search(ensemble([next_token] * 2), np.zeros((2, 2)), max_length=4)
+
+
+@pytest.mark.parametrize("shape", [(3,), (0, 0), (2, 0), (1, 2, 3)])
+def test_sources_that_are_no_rows_of_tokens_are_refused(stepper, shape):
+    decoder = Decoder(stepper, greedy_search, max_length=4)
+    with pytest.raises(ValueError, match=r"must be \(sentences, tokens\)"):
+        decoder(np.zeros(shape))

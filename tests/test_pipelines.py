@@ -1,6 +1,7 @@
 """SentimentClassifier: any texts in, one answer each, whatever they hold."""
 
 import json
+import pathlib
 
 import keras
 import numpy as np
@@ -219,6 +220,8 @@ def test_what_is_not_there_is_refused_by_name(tmp_path):
         zoo.load("imdb_bilstm_atention")
     with pytest.raises(ValueError, match="which is not there"):
         zoo.load(tmp_path / "nothing")
+    with pytest.raises(ValueError, match="'imdb_bilstm', which is not there"):
+        zoo.load(pathlib.Path("imdb_bilstm"))  # a path is a folder
     with pytest.raises(FileNotFoundError, match=r"has no config\.json"):
         zoo.load(tmp_path)
     classifier().save(tmp_path / "mine")

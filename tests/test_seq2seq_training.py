@@ -22,6 +22,7 @@ from training.seq2seq_evaluate import ForcedMeasures, evaluate
 from training.seq2seq_start import read_pairs, starting_translator
 from training.seq2seq_tasks import MODELS
 from training.ship import ship
+from zoo.weight_files import sha256
 
 WORDS = {"red": "rouge", "cat": "chat", "big": "grand", "dog": "chien", "sun": "soleil"}
 QUICK = {
@@ -181,9 +182,12 @@ def sampled_run(pairs, tmp_path_factory):
 
 def test_a_finished_run_is_not_trained_again(pairs, runs):
     folder, metrics = runs["luong"]
+    left = folder / run_folder.CHECKPOINTS  # by a run killed after its last file
+    (left / "epoch-0008").mkdir(parents=True)
     again = train(config(pairs, folder, epochs=8, resume=True), progress=False)
     assert again == json.loads((folder / "metrics.json").read_text())
     assert again["validation"] == metrics["validation"]
+    assert not left.exists()
 
 
 def test_it_stops_when_nothing_gets_better(pairs, tmp_path):
@@ -567,6 +571,38 @@ def test_shipped_weights_are_not_written_over_by_accident(runs, tmp_path):
     assert (tmp_path / "taken.weights.h5").stat().st_size > 1000
 
 
+def test_no_tokenizer_is_written_over_that_other_weights_need(runs, tmp_path):
+    folder, _ = runs["luong"]
+    for role in ("source", "target"):
+        (tmp_path / f"dates.{role}.tokenizer.json").write_bytes(b"precious")
+    for replace in (False, True):
+        with pytest.raises(ValueError, match=r"dates_luong.*another name by --name\."):
+            ship(folder, "dates", tmp_path, replace)
+    assert not list(tmp_path.glob("*.h5"))
+    for role in ("source", "target"):
+        path = tmp_path / f"dates.{role}.tokenizer.json"
+        assert path.read_bytes() == b"precious"
+        path.rename(tmp_path / f"mine.{role}.tokenizer.json")
+    with pytest.raises(ValueError, match="or say --replace"):
+        ship(folder, "mine", tmp_path)
+    told = ship(folder, "mine", tmp_path, replace=True)["tokenizers"]
+    for role, (file, digest) in told.items():
+        assert file == f"mine.{role}.tokenizer.json"
+        assert sha256(tmp_path / file) == digest
+    again = ship(folder, "more", tmp_path)["tokenizers"]
+    assert again == told  # equal ones are one file
+
+
+def test_a_run_is_shipped_from_a_home_folder_by_the_sizes_of_its_start(
+    runs, pairs, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(runs["luong"][0].parent))
+    plan = config(pairs, tmp_path / "further", weights="~/luong", epochs=1)
+    train(plan, progress=False)
+    first, told = (ship(run, folder=tmp_path) for run in ("~/luong", plan.out))
+    assert told["architecture"] == first["architecture"]
+
+
 def test_products_in_bfloat16_learn_nearly_the_same(runs, pairs, tmp_path, monkeypatch):
     name, seen = "auto_mixed_precision_onednn_bfloat16", []
     whole = epochs.fit_epoch
@@ -585,6 +621,16 @@ def test_products_in_bfloat16_learn_nearly_the_same(runs, pairs, tmp_path, monke
     )
     assert seen == [True] * 8
     assert not tf.config.optimizer.get_experimental_options()[name]
+
+
+@pytest.mark.parametrize("option", [{"bfloat16": True}, {"scheduled_sampling": 0.5}])
+def test_options_of_tensorflow_are_refused_elsewhere(
+    pairs, tmp_path, monkeypatch, option
+):
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
+    with pytest.raises(ValueError, match=f"{next(iter(option))}` needs .* on jax"):
+        train(config(pairs, tmp_path / "x", **option), progress=False)
+    assert not (tmp_path / "x").exists()
 
 
 def test_data_that_is_not_there_is_named(tmp_path):

@@ -364,6 +364,29 @@ def test_compare_trains_both_and_tabulates(reviews, tmp_path):
         compare(plan, seeds=0)
 
 
+def test_a_home_folder_is_one_for_runs_their_starts_and_their_table(
+    reviews, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "before/imdb_bilstm-0").mkdir(parents=True)
+    sizes = dict.fromkeys(("embedding_dim", "lstm_units"))
+    plan = config(reviews, "~/all", weights="~/before", **sizes)
+    seen = []
+
+    def train(run, progress):
+        seen.append((run.out, run.weights))
+        return {"validation": {"accuracy": 0.5}, "test": None, "seconds": 1.0}
+
+    monkeypatch.setattr("training.compare.train", train)
+    (tmp_path / "all").mkdir()
+    compare(plan, seeds=1)
+    assert (tmp_path / "all/comparison.md").exists()
+    assert seen[1] == (
+        str(tmp_path / "all/imdb_bilstm-0"),
+        str(tmp_path / "before/imdb_bilstm-0"),
+    )
+
+
 def test_a_single_run_has_no_spread():
     row = {"model": "m", "runs": 1, "test": 0.5, "test_spread": 0.0, "seconds": 7.0}
     assert table([row]).splitlines()[-1] == "| m | 1 | - | 50.00% | 7 |"

@@ -175,6 +175,7 @@ def _evaluate_translator(translator, options):
     from training.seq2seq_cards import NAMES, shown
     from training.seq2seq_evaluate import evaluate_task
     from training.seq2seq_tasks import TASKS
+    from zoo.registry import names
 
     _refuse_options(options, OF_CLASSIFIERS, f"a classifier, not {translator.name}")
     if options.task is None:
@@ -183,7 +184,8 @@ def _evaluate_translator(translator, options):
             "--task reverse, dates, g2p, en-fr or a file of pairs."
         )
     given = _given(options, ("data", *OF_TRANSLATORS))
-    measured = evaluate_task(translator, **given, run=options.model)
+    run = None if options.model in names() else options.model
+    measured = evaluate_task(translator, **given, run=run)
     if measured["part"] == "test" and options.task not in TASKS:
         note = "the model was trained on this file: its test part alone is measured"
         print(note, file=sys.stderr)

@@ -30,6 +30,13 @@ TRANSLATE_OPTIONS = (  # those without a default here: the pipeline has its own
     ("--top-k", int, "of --sample: draw among the k likeliest [all]"),
     ("--top-p", float, "of --sample: draw among the likeliest of this share [all]"),
 )
+EVALUATE_HELP = {  # where an option means another thing than in training
+    "data": "classifiers: tfds or keras (IMDB), a folder in aclImdb layout, or a "
+    ".csv/.tsv file [tfds]; g2p and en-fr: folder or file of the data",
+    "metric": "for a file of pairs: chrf, exact, bleu, wer, or pronunciation (targets "
+    "are the phones of a word) [that of the run, else chrf]",
+    "num_beams": "hypotheses of a text; 1 is greedy search [5]",
+}
 
 
 def main(words=None):
@@ -178,7 +185,7 @@ def _evaluate(commands):
         (configs.SentimentConfig, ("data", *actions.OF_CLASSIFIERS)),
         (Seq2SeqConfig, actions.OF_TRANSLATORS),
     ):
-        add_options(parser, config, only=only, optional=True)
+        add_options(parser, config, only=only, optional=True, help=EVALUATE_HELP)
     _add_json(parser)
 
 

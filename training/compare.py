@@ -28,13 +28,14 @@ def compare(config, seeds, progress=True):
     """
     if seeds < 1:
         raise ValueError(f"`seeds` must be at least 1. Received: {seeds}.")
-    out, rows = pathlib.Path(config.out), []
+    out, rows = pathlib.Path(config.out).expanduser(), []
     for name in MODELS:
         results = []
         for seed in range(config.seed, config.seed + seeds):
             start = config.weights
-            if start and (pathlib.Path(start) / f"{name}-{seed}").is_dir():
-                start = str(pathlib.Path(start) / f"{name}-{seed}")
+            namesake = pathlib.Path(start or "").expanduser() / f"{name}-{seed}"
+            if start and namesake.is_dir():
+                start = str(namesake)
             run = dataclasses.replace(
                 config,
                 weights=start,

@@ -26,7 +26,7 @@ def demo(out, show):
     """
     import zoo
 
-    out = pathlib.Path(out)
+    out = pathlib.Path(out).expanduser()
     out.mkdir(parents=True, exist_ok=True)
     clf = zoo.load("imdb_bilstm_attention")
     explanations = [clf.explain(review) for review in REVIEWS]

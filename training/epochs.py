@@ -33,6 +33,7 @@ def carry_out(config, start, source):
         config.out, config.options, config.resume
     )
     if finished is not None:
+        run_folder.Checkpoints(folder).remove()  # it may have been killed before that
         return finished
     keras.utils.set_random_seed(config.seed)
     run = start(folder)

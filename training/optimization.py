@@ -109,6 +109,19 @@ class LastWeights(keras.callbacks.Callback):
         self.weights = self.model.get_weights()
 
 
+def check_tensorflow(option):
+    """Refuses an option that only TensorFlow has.
+
+    Raises:
+        ValueError: if Keras runs on another backend.
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            f"`{option}` needs Keras on TensorFlow. Received: Keras on "
+            f"{keras.backend.backend()}. Leave it out."
+        )
+
+
 @contextlib.contextmanager
 def bfloat16_products(wanted=True):
     """Within it, TensorFlow multiplies matrices in bfloat16 on a CPU that can.
@@ -123,11 +136,7 @@ def bfloat16_products(wanted=True):
     if not wanted:
         yield
         return
-    if keras.backend.backend() != "tensorflow":
-        raise ValueError(
-            "`bfloat16` needs Keras on TensorFlow. Received: Keras on "
-            f"{keras.backend.backend()}. Leave it out."
-        )
+    check_tensorflow("bfloat16")
     import tensorflow as tf
 
     name = "auto_mixed_precision_onednn_bfloat16"

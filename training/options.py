@@ -51,7 +51,9 @@ def _check_bounds(field, value):
         raise ValueError(f"`{field.name}` must be {bounds}. Received: {value}.")
 
 
-def add_options(parser, config_class, leave_out=(), only=None, optional=False):
+def add_options(
+    parser, config_class, leave_out=(), only=None, optional=False, help=None
+):
     """Gives an argparse parser an option for every field of a config class.
 
     Args:
@@ -60,7 +62,9 @@ def add_options(parser, config_class, leave_out=(), only=None, optional=False):
         leave_out: Names of fields without an option.
         only: Names of the fields that have one; None is all.
         optional: Whether every option that is left out is None.
+        help: Other help texts than the fields' own, by name of the field.
     """
+    texts = help or {}
     for field in dataclasses.fields(config_class):
         if field.name in leave_out or (only and field.name not in only):
             continue
@@ -78,7 +82,7 @@ def add_options(parser, config_class, leave_out=(), only=None, optional=False):
             default=None if missing or optional else field.default,
             required=required,
             metavar=_plain_type(field.type).__name__.upper(),
-            help=_help(field),
+            help=texts.get(field.name) or _help(field),
         )
 
 

@@ -3,6 +3,7 @@
 import keras
 import tensorflow as tf
 
+from training.optimization import check_tensorflow
 from zoo.tokens import PAD_ID, UNKNOWN_ID
 
 
@@ -19,6 +20,9 @@ class ScheduledSampling(keras.Model):
     Args:
         model: A `keras.Model` from [source ids, target ids] to logits.
 
+    Raises:
+        ValueError: if Keras runs on another backend.
+
     Reference: Bengio et al. (2015), "Scheduled Sampling for Sequence Prediction with
     Recurrent Neural Networks", arXiv:1506.03099, where the guesses of a step follow
     guesses; in two passes: Duckworth et al. (2019), "Parallel Scheduled Sampling",
@@ -26,6 +30,7 @@ class ScheduledSampling(keras.Model):
     """
 
     def __init__(self, model, seed=0):
+        check_tensorflow("scheduled_sampling")
         super().__init__(name=model.name)
         self.inner = model
         self.built = True  # its weights are those of a model that has them

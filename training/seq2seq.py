@@ -6,7 +6,7 @@ from training import pair_batches
 from training.datasets import reference_groups
 from training.epochs import EpochRun, carry_out
 from training.losses import TokenAccuracy, TokenCrossentropy
-from training.optimization import adam
+from training.optimization import adam, check_tensorflow
 from training.pair_ids import encoded, fingerprint, spread
 from training.scheduled_sampling import ScheduledSampling
 from training.seq2seq_artifacts import plot_sample, write_artifacts
@@ -67,6 +67,8 @@ class Seq2SeqRun(EpochRun):
 
     def __init__(self, config, folder, translator, parts, progress=True):
         model = translator.model
+        if config.bfloat16:
+            check_tensorflow("bfloat16")
         if config.scheduled_sampling:
             model = ScheduledSampling(model, config.seed)
         super().__init__(folder, model, config.seed, progress, config.patience)

@@ -11,6 +11,7 @@ from the runs' metrics.json.
 import argparse
 import dataclasses
 import pathlib
+import tempfile
 
 import zoo
 from training.seq2seq_config import Seq2SeqConfig
@@ -27,18 +28,19 @@ def ship(run, name=None, folder=registry.WEIGHTS_FOLDER, replace=False):
         run: The folder of a finished run.
         name: What the model is to be called; by default as the run calls it.
         folder: Where to write to.
-        replace: Whether weights of that name may be written over.
+        replace: Whether weights and tokenizers of that name may be written over.
 
     Returns:
         What the registry must say: a dictionary.
 
     Raises:
-        ValueError: if there are weights of that name, or the run's options do not make
-            a model of the run's size.
+        ValueError: if there are weights of that name, or tokenizers that others need,
+            or the run's options do not make a model of the run's size.
     """
+    run, folder = pathlib.Path(run).expanduser(), pathlib.Path(folder)
     pipeline = zoo.load(run)
-    metrics = read_json(pathlib.Path(run) / "metrics.json")
-    folder, name = pathlib.Path(folder), name or pipeline.name
+    metrics = read_json(run / "metrics.json")
+    name = name or pipeline.name
     path = folder / f"{name}.weights.h5"
     if path.exists() and not replace:
         raise ValueError(
@@ -46,7 +48,10 @@ def ship(run, name=None, folder=registry.WEIGHTS_FOLDER, replace=False):
             "--name, or say --replace."
         )
     is_translator = isinstance(pipeline, zoo.Translator)
-    architecture = _architecture(run, pipeline) if is_translator else None
+    if is_translator:
+        architecture = _architecture(run, pipeline)
+        tokenizers = _tokenizer_files(pipeline, name, folder)
+        _check_tokenizers_free(tokenizers, path.name, replace)
     save_half(pipeline.model, path)
     row = {
         "file": path.name,
@@ -55,7 +60,11 @@ def ship(run, name=None, folder=registry.WEIGHTS_FOLDER, replace=False):
         "maxlen": pipeline.maxlen,
     }
     if is_translator:
-        row["tokenizers"] = _ship_tokenizers(pipeline, name, folder)
+        for file in tokenizers.values():
+            write_by(file.path, file.save)
+        row["tokenizers"] = {
+            role: (file.path.name, file.digest) for role, file in tokenizers.items()
+        }
         row["architecture"] = architecture
     else:
         row["labels"] = pipeline.labels
@@ -64,16 +73,15 @@ def ship(run, name=None, folder=registry.WEIGHTS_FOLDER, replace=False):
 
 def _architecture(run, translator):
     """The arguments of the factory that made a run's model of two texts."""
-    begun = read_json(pathlib.Path(run) / "config.json")["training"]
+    begun = read_json(run / "config.json")["training"]
     names = {field.name for field in dataclasses.fields(Seq2SeqConfig)}
     options = {key: value for key, value in begun.items() if key in names}
     config = Seq2SeqConfig(**options, out=str(run))
     if config.weights:  # they decided the sizes
-        if not pathlib.Path(config.weights).is_dir():
-            return next(
-                iter(registry.find(config.weights).weights.values())
-            ).architecture
-        return _architecture(config.weights, translator)
+        if config.weights in registry.names():
+            first, *_ = registry.find(config.weights).weights.values()
+            return first.architecture
+        return _architecture(pathlib.Path(config.weights).expanduser(), translator)
     factory = f"seq2seq_{config.model}"
     architecture = {
         **DEFAULTS[factory],
@@ -91,22 +99,61 @@ def _architecture(run, translator):
     return architecture
 
 
-def _ship_tokenizers(translator, name, folder):
-    """Writes the tokenizers of both sides; equal ones are one file."""
+@dataclasses.dataclass(frozen=True)
+class _File:
+    """A tokenizer as a file: where it goes, what it holds."""
+
+    path: pathlib.Path
+    content: bytes
+    digest: str
+
+    def save(self, path):
+        """Writes what it holds."""
+        path.write_bytes(self.content)
+
+
+def _tokenizer_files(translator, name, folder):
+    """The file of each side's tokenizer; one that is there under any name is taken."""
     sides = {
         "source": translator.source_tokenizer,
         "target": translator.target_tokenizer,
     }
-    known = {sha256(path): path for path in sorted(folder.glob("*.tokenizer.json"))}
-    rows = {}
+    own = {role: folder / f"{name}.{role}.tokenizer.json" for role in sides}
+    others = set(folder.glob("*.tokenizer.json")) - set(own.values())
+    known, files = {sha256(path): path for path in sorted(others)}, {}
     for role, tokenizer in sides.items():
-        path = folder / f"{name}.{role}.tokenizer.json"
-        write_by(path, tokenizer.save)
-        digest = sha256(path)
-        if known.setdefault(digest, path) != path:
-            path.unlink()
-        rows[role] = (known[digest].name, digest)
-    return rows
+        with tempfile.TemporaryDirectory() as place:
+            saved = pathlib.Path(place) / "tokenizer.json"
+            tokenizer.save(saved)
+            content, digest = saved.read_bytes(), sha256(saved)
+        files[role] = _File(known.setdefault(digest, own[role]), content, digest)
+    return files
+
+
+def _check_tokenizers_free(files, weights, replace):
+    """Refuses to write over another tokenizer, above all one that other weights need.
+
+    Args:
+        files: `_File`s by role.
+        weights: File name of the weights that they are for.
+        replace: Whether a tokenizer that no other weights need may be written over.
+    """
+    rows = [row for entry in registry.ENTRIES for row in entry.weights.values()]
+    for file in files.values():
+        if not file.path.exists() or sha256(file.path) == file.digest:
+            continue
+        needed = [
+            row.file
+            for row in rows
+            if row.file != weights and file.path.name in dict(row.tokenizers.values())
+        ]
+        if needed or not replace:
+            whose = f" (that of {', '.join(needed)})" if needed else ""
+            advice = "" if needed else ", or say --replace"
+            raise ValueError(
+                f"There is another tokenizer called '{file.path.name}'{whose} in "
+                f"{file.path.parent}. Give another name by --name{advice}."
+            )
 
 
 def main(arguments=None):

@@ -110,7 +110,7 @@ def trained_start(config):
         return None
     if config.weights in known:
         return zoo.load(config.name, weights=config.weights)
-    if not pathlib.Path(config.weights).is_dir():
+    if not pathlib.Path(config.weights).expanduser().is_dir():
         raise ValueError(
             f"`weights` must be one of {sorted(known)} or the folder of a run. "
             f"Received: {config.weights!r}."

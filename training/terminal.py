@@ -17,7 +17,7 @@ def read_texts(options):
     from training.datasets.text_files import read_text, split_lines
 
     if options.file:
-        return split_lines(read_text(pathlib.Path(options.file)))
+        return split_lines(read_text(pathlib.Path(options.file).expanduser()))
     if sys.stdin.isatty():
         print("Type a text a line; end with Ctrl-D.", file=sys.stderr)
     try:

@@ -20,7 +20,8 @@ def load(name, *, weights=None):
 
     Args:
         name: A name of `zoo.list_models()`, or a folder that a training run or
-            `save` wrote. A folder of the name of a model is written "./name".
+            `save` wrote. A folder of the name of a model is written "./name"; a
+            `pathlib.Path` is always a folder.
         weights: Which of the model's trained weights; the first by default.
 
     Returns:
@@ -42,15 +43,16 @@ def load(name, *, weights=None):
             f"{name!r}."
         )
     folder = pathlib.Path(name).expanduser()
-    known = {entry.name for entry in registry.ENTRIES}
-    if folder.is_dir() and name not in known:
+    known = name in registry.names()
+    if folder.is_dir() and not known:
         if weights is not None:
             raise ValueError(
                 "`weights` choose among those of a model of zoo.list_models(). "
                 f"Received: {weights!r} for the folder '{folder}', which has its own."
             )
         return _load_folder(folder)
-    if name not in known and (folder.exists() or len(folder.parts) > 1):
+    is_path = not isinstance(name, str) or len(folder.parts) > 1
+    if not known and (folder.exists() or is_path):
         raise ValueError(
             f"`name` must be a model of zoo.list_models() or a folder. Received: "
             f"'{name}', which is {'a file' if folder.exists() else 'not there'}."

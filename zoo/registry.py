@@ -16,11 +16,17 @@ __all__ = [
     "TrainedWeights",
     "find",
     "load_tokenizers",
+    "names",
     "trained_by",
 ]
 
 WEIGHTS_FOLDER = pathlib.Path(__file__).parent / "weights"
 CARDS_FOLDER = pathlib.Path(__file__).parent / "cards"
+
+
+def names():
+    """What the models of the zoo are called; a folder of such a name is none."""
+    return [entry.name for entry in ENTRIES]
 
 
 def find(name):
@@ -29,14 +35,14 @@ def find(name):
     Raises:
         ValueError: if there is none, with the closest name.
     """
-    names = [entry.name for entry in ENTRIES]
-    if name in names:
-        return ENTRIES[names.index(name)]
-    close = difflib.get_close_matches(str(name), names, n=1)
+    known = names()
+    if name in known:
+        return ENTRIES[known.index(name)]
+    close = difflib.get_close_matches(str(name), known, n=1)
     hint = f"Did you mean '{close[0]}'? " if close else ""
     raise ValueError(
         f"There is no model called '{name}'. {hint}See zoo.list_models(): "
-        f"{', '.join(names)}."
+        f"{', '.join(known)}."
     )
 
 

@@ -177,8 +177,10 @@ def split_by_text(pairs, validation=0.1, test=0.1):
     """Splits into three parts by a hash of each source, so that a file may grow.
 
     A source that stood in a part stands there in every later, longer file too: what a
-    model was trained on never comes into the test part. Sources that are one text to
-    the tokenizers (accents composed, blanks made even, maybe lower-cased) go together.
+    model was trained on never comes into the test part. That begins once no part is
+    empty by the hashes alone: before, a few sources go where one is missing. Sources
+    that are one text to the tokenizers (accents composed, blanks made even, maybe
+    lower-cased) go together.
 
     Args:
         pairs: `Pairs` of N pairs.

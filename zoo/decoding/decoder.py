@@ -68,14 +68,14 @@ class Decoder:
             `Hypotheses` of NumPy arrays.
 
         Raises:
-            ValueError: if `source_ids` is of another rank, or `seed` does not go with
-                the search.
+            ValueError: if `source_ids` is of another rank or has no column, or `seed`
+                does not go with the search.
         """
         source_ids = np.asarray(source_ids, "int32")
-        if source_ids.ndim != 2:
+        if source_ids.ndim != 2 or not source_ids.shape[1]:
             raise ValueError(
-                "`source_ids` must be (sentences, tokens). Received: shape "
-                f"{source_ids.shape}. For one sentence write ids[None]."
+                "`source_ids` must be (sentences, tokens), one column at least. "
+                f"Received: shape {source_ids.shape}. For one sentence write ids[None]."
             )
         if (seed is None) == self._samples:
             raise ValueError(
