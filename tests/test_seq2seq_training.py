@@ -599,8 +599,9 @@ def test_a_run_is_shipped_from_a_home_folder_by_the_sizes_of_its_start(
     monkeypatch.setenv("HOME", str(runs["luong"][0].parent))
     plan = config(pairs, tmp_path / "further", weights="~/luong", epochs=1)
     train(plan, progress=False)
-    first, told = (ship(run, folder=tmp_path) for run in ("~/luong", plan.out))
-    assert told["architecture"] == first["architecture"]
+    first = ship("~/luong", "first", tmp_path)
+    further = ship(plan.out, "further", tmp_path)
+    assert further["architecture"] == first["architecture"]
 
 
 def test_products_in_bfloat16_learn_nearly_the_same(runs, pairs, tmp_path, monkeypatch):

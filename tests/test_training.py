@@ -18,6 +18,7 @@ from training.evaluate import evaluate, evaluate_source
 from training.options import from_options
 from training.sentiment import targets, train, usual_epochs
 from training.start import imdb_tokenizer
+from zoo.padding import cut_and_pad
 from zoo.pipelines import SentimentClassifier
 from zoo.text import UNKNOWN_ID
 
@@ -408,7 +409,7 @@ def test_batches_hold_every_text_once_and_texts_of_like_length():
 
 
 def test_rows_keep_their_ends():
-    array = batches.cut_and_pad([[1, 4, 5, 6, 7], [1, 8]], 3)
+    array = cut_and_pad([[1, 4, 5, 6, 7], [1, 8]], 3)
     assert array.tolist() == [[5, 6, 7], [1, 8, 0]]
 
 

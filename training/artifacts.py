@@ -1,4 +1,4 @@
-"""What a finished run leaves in its folder besides its history."""
+"""What every finished run leaves in its folder besides its history."""
 
 import datetime
 import os
@@ -7,45 +7,37 @@ import platform
 import keras
 
 from keras_attention import __version__, attention_submodel, holds_attention
-from training import cards
 from zoo.files import read_json, write_by, write_json, write_text
-from zoo.pipelines import SentimentClassifier
-
-EXAMPLES = 3
 
 
-def write_artifacts(folder, config, clf, parts, metrics, history):
+def write_artifacts(folder, pipeline, metrics, plots, card):
     """Writes model, weights, attention sub-model, plots, card and metrics.
 
     metrics.json is written last: it says that the run is finished.
 
     Args:
         folder: The run's folder.
-        config: The run's config.
-        clf: The trained `SentimentClassifier`.
-        parts: `training.start.Parts`.
+        pipeline: The trained pipeline, with a model `without_optimizer`.
         metrics: What the run reached, a dictionary; versions and date are added.
-        history: A list of dictionaries, one an epoch.
+        plots: Functions that write a picture to a path, by the picture's file name.
+        card: Function from the metrics to the text of the card.
     """
-    clf = SentimentClassifier(
-        without_optimizer(clf.model), clf.tokenizer, clf.labels, clf.maxlen, clf.name
-    )
     begun = read_json(folder / "config.json")
-    clf.save(folder, training=begun["training"], data=begun["data"])
-    write_by(folder / "model.weights.h5", clf.model.save_weights)
-    plots = folder / "plots"
-    plots.mkdir(exist_ok=True)
-    smoothed = config.label_smoothing > 0
-    write_by(
-        plots / "history.png",
-        lambda path: plot_history(history, path, smoothed=smoothed),
-    )
-    if holds_attention(clf.model):
-        write_by(folder / "attention.keras", attention_submodel(clf.model).save)
-        _plot_examples(plots, clf, parts)
+    pipeline.save(folder, training=begun["training"], data=begun["data"])
+    write_by(folder / "model.weights.h5", pipeline.model.save_weights)
+    if holds_attention(pipeline.model):
+        write_by(folder / "attention.keras", attention_submodel(pipeline.model).save)
+    for name, plot in plots.items():
+        write_plot(folder / "plots" / name, plot)
     metrics.update(conditions())
-    write_text(folder / "card.md", cards.run_card(config, clf, metrics))
+    write_text(folder / "card.md", card(metrics))
     write_json(folder / "metrics.json", metrics)
+
+
+def write_plot(path, plot):
+    """Lets `plot(path)` write a picture, into a folder that is made for it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_by(path, plot)
 
 
 def without_optimizer(model):
@@ -99,17 +91,3 @@ def plot_history(history, path, measures=("loss", "accuracy"), smoothed=False):
         axis.spines[["top", "right"]].set_visible(False)
         axis.legend(frameon=False)
     figure.savefig(path, dpi=150)
-
-
-def _plot_examples(plots, clf, parts):
-    """Where the attention lies in a few texts that were not trained on."""
-    data = next(p for p in (parts.validation, parts.test, parts.train) if p is not None)
-    if data.is_tokenized:
-        texts = [clf.tokenizer.decode(ids) for ids in data.texts[:50]]
-    else:
-        texts = [text for text in data.texts if text.strip()][:500]
-    middling = sorted(texts, key=lambda text: abs(len(text) - 600))[:EXAMPLES]
-    for number, text in enumerate(middling, 1):
-        explanation = clf.explain(text)
-        path = plots / f"attention-{number}.png"
-        write_by(path, lambda path, e=explanation: e.plot(path))

@@ -2,10 +2,37 @@
 
 import numpy as np
 
-from zoo.pipelines import cut_and_pad
+from zoo.padding import cut_and_pad
 from zoo.text import UNKNOWN_ID
 
 CHUNK = 50  # batches that are sorted together: long enough for little padding
+
+
+def by_length(lengths, chunk, cut, rng):
+    """Which rows go into which batch, in random order, those of like length together.
+
+    Args:
+        lengths: Array (N,).
+        chunk: Number of rows that are sorted together.
+        cut: Function from the rows of a chunk, the shortest first, to its batches.
+        rng: A NumPy generator.
+
+    Returns:
+        A list of integer arrays; every row stands in exactly one.
+    """
+    order, batches = rng.permutation(len(lengths)), []
+    for start in range(0, len(order), chunk):
+        rows = order[start : start + chunk]
+        batches += cut(rows[np.argsort(lengths[rows], kind="stable")])
+    return [batches[i] for i in rng.permutation(len(batches))]
+
+
+def one_pass(generate, signature, count):
+    """A tf.data.Dataset of the `count` batches that `generate()` yields."""
+    import tensorflow as tf
+
+    data = tf.data.Dataset.from_generator(generate, output_signature=signature)
+    return data.apply(tf.data.experimental.assert_cardinality(count)).prefetch(4)
 
 
 def plan(lengths, batch_size, rng):
@@ -19,13 +46,11 @@ def plan(lengths, batch_size, rng):
     Returns:
         A list of integer arrays; every text stands in exactly one.
     """
-    lengths = np.asarray(lengths)
-    order, batches = rng.permutation(len(lengths)), []
-    for start in range(0, len(order), batch_size * CHUNK):
-        chunk = order[start : start + batch_size * CHUNK]
-        chunk = chunk[np.argsort(lengths[chunk], kind="stable")]
-        batches += [chunk[i : i + batch_size] for i in range(0, len(chunk), batch_size)]
-    return [batches[i] for i in rng.permutation(len(batches))]
+
+    def cut(rows):
+        return [rows[i : i + batch_size] for i in range(0, len(rows), batch_size)]
+
+    return by_length(np.asarray(lengths), batch_size * CHUNK, cut, rng)
 
 
 def steps_of(count, batch_size):
@@ -60,5 +85,4 @@ def dataset(ids, targets, batch_size, maxlen, rng, word_dropout=0.0):
         tf.TensorSpec((None, None), tf.int32),
         tf.TensorSpec((None, *targets.shape[1:]), tf.float32),
     )
-    data = tf.data.Dataset.from_generator(generate, output_signature=signature)
-    return data.apply(tf.data.experimental.assert_cardinality(len(batches))).prefetch(4)
+    return one_pass(generate, signature, len(batches))

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from training.batches import by_length, one_pass
+from zoo.padding import padded
 from zoo.tokens import END_ID, START_ID
 
 CHUNK = 100  # batches that are sorted together: long enough for little padding
@@ -20,24 +22,19 @@ def plan(lengths, batch_tokens, rng):
         A list of integer arrays; every pair stands in exactly one.
     """
     lengths = np.maximum(np.asarray(lengths), 1)
-    order = rng.permutation(len(lengths))
-    size = max(1, int(CHUNK * batch_tokens / lengths.mean()))  # pairs in a chunk
-    batches = []
-    for start in range(0, len(order), size):
-        chunk = order[start : start + size]
-        chunk = chunk[np.argsort(lengths[chunk], kind="stable")]
-        batches += _filled(chunk, lengths[chunk], batch_tokens)
-    return [batches[i] for i in rng.permutation(len(batches))]
 
+    def cut(rows):
+        """Cuts where one more would make a batch too large."""
+        batches, begin = [], 0
+        for end in range(1, len(rows) + 1):
+            last = end == len(rows)
+            if last or (end + 1 - begin) * lengths[rows[end]] > batch_tokens:
+                batches.append(rows[begin:end])
+                begin = end
+        return batches
 
-def _filled(rows, lengths, batch_tokens):
-    """Rows, shortest first, cut where one more would make a batch too large."""
-    batches, begin = [], 0
-    for end in range(1, len(rows) + 1):
-        if end == len(rows) or (end + 1 - begin) * lengths[end] > batch_tokens:
-            batches.append(rows[begin:end])
-            begin = end
-    return batches
+    chunk = max(1, int(CHUNK * batch_tokens / lengths.mean()))  # in pairs
+    return by_length(lengths, chunk, cut, rng)
 
 
 def teacher_forced(targets):
@@ -60,14 +57,6 @@ def teacher_forced(targets):
     return inputs, labels
 
 
-def padded(rows):
-    """Lists of ids -> one array (B, L), 0 behind the shorter ones."""
-    array = np.zeros((len(rows), max(1, *map(len, rows))), "int32")
-    for place, row in zip(array, rows, strict=True):
-        place[: len(row)] = row
-    return array
-
-
 def dataset(sources, targets, batch_tokens, rng):
     """A tf.data.Dataset of ([source ids, decoder inputs], labels), one pass.
 
@@ -88,5 +77,4 @@ def dataset(sources, targets, batch_tokens, rng):
             yield (padded([sources[i] for i in rows]), inputs), labels
 
     ids = tf.TensorSpec((None, None), tf.int32)
-    data = tf.data.Dataset.from_generator(generate, output_signature=((ids, ids), ids))
-    return data.apply(tf.data.experimental.assert_cardinality(len(batches))).prefetch(4)
+    return one_pass(generate, ((ids, ids), ids), len(batches))

@@ -8,10 +8,10 @@ import numpy as np
 from keras import ops
 
 from training import batches
-from training.artifacts import write_artifacts
 from training.epochs import EpochRun, carry_out
 from training.evaluate import evaluate
 from training.optimization import adam
+from training.sentiment_artifacts import write_classifier
 from training.start import (
     read_data,
     starting_classifier,
@@ -188,7 +188,7 @@ class Training(EpochRun):
 
     def write(self, metrics):
         """Model, tokenizer, attention sub-model, plots, card, metrics."""
-        write_artifacts(
+        write_classifier(
             self.folder, self.config, self.clf, self.parts, metrics, self.history
         )
 

@@ -9,7 +9,7 @@ from training.losses import TokenAccuracy, TokenCrossentropy
 from training.optimization import adam, check_tensorflow
 from training.pair_ids import encoded, fingerprint, spread
 from training.scheduled_sampling import ScheduledSampling
-from training.seq2seq_artifacts import plot_sample, write_artifacts
+from training.seq2seq_artifacts import plot_sample, write_translator
 from training.seq2seq_evaluate import (
     ForcedMeasures,
     evaluate,
@@ -193,7 +193,7 @@ class Seq2SeqRun(EpochRun):
 
     def write(self, metrics):
         """Model, tokenizers, attention sub-model, plots, card, metrics."""
-        write_artifacts(
+        write_translator(
             self.folder, self.config, self.translator, self.parts, metrics, self.history
         )
 

@@ -1,8 +1,6 @@
 """Cards of sequence-to-sequence runs: data, command, numbers, limits."""
 
-import shlex
-
-from training.cards import option_words
+from training import cards
 
 LIMITS = """\
 - Attention weights show where the model looked, not why it wrote what it wrote.
@@ -45,39 +43,26 @@ def run_card(config, translator, metrics):
         for name, value in metrics[part].items()
         if name in NAMES
     ]
-    signature = metrics["test"].get("signature")
-    versions = ", ".join(f"{k} {v}" for k, v in metrics["versions"].items())
-    limits = LIMITS.format(
-        maxlen=translator.maxlen,
-        source=translator.source_tokenizer.vocabulary_size,
-        target=translator.target_tokenizer.vocabulary_size,
+    facts = [
+        f"Training pairs: {metrics['train_pairs']:,}; seed: {config.seed}",
+        *cards.circumstances(metrics, "seq2seq", config),
+    ]
+    if "signature" in metrics["test"]:
+        facts.append(f"Signature of sacreBLEU: `{metrics['test']['signature']}`")
+    return cards.page(
+        translator.name,
+        f"A model of two texts, trained on the task `{config.task}`.",
+        ["| part | measure | | by |", "|---|---|---|---|", *rows],
+        f"The best of {metrics['epochs']} epochs by validation is number "
+        f"{metrics['best_epoch']}. The test part ({metrics['test']['sources']:,} "
+        "different sources, any of their targets counts) was decoded once.",
+        facts,
+        LIMITS.format(
+            maxlen=translator.maxlen,
+            source=translator.source_tokenizer.vocabulary_size,
+            target=translator.target_tokenizer.vocabulary_size,
+        ),
     )
-    return f"""# {translator.name}
-
-A model of two texts, trained on the task `{config.task}`.
-
-| part | measure | | by |
-|---|---|---|---|
-{chr(10).join(rows)}
-
-The best of {metrics["epochs"]} epochs by validation is number \
-{metrics["best_epoch"]}. The test part ({metrics["test"]["sources"]:,} different \
-sources, any of their targets counts) was decoded once.
-
-- Training pairs: {metrics["train_pairs"]:,}; seed: {config.seed}
-- Parameters: {metrics["parameters"]:,}; training time: {metrics["seconds"]:.0f} s
-- Made by: `{command_line(config)}`
-- With: {versions}; {metrics["machine"]}; {metrics["date"]}
-{f"- Signature of sacreBLEU: `{signature}`" if signature else ""}
-
-## Limits
-
-{limits}
-
-## Licence
-
-That of the training data applies to what the model has learned from it.
-"""
 
 
 def shown(name, value):
@@ -85,8 +70,3 @@ def shown(name, value):
     if name in ("exact", "wer", "per", "mirrored", "accuracy"):
         return f"{value:.2%}"
     return f"{value:.2f}" if name in ("bleu", "chrf") else f"{value:.4f}"
-
-
-def command_line(config):
-    """The command that makes the run again: the options that are not defaults."""
-    return shlex.join(["python", "-m", "training", "seq2seq", *option_words(config)])

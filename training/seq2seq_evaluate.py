@@ -16,6 +16,7 @@ from training.seq2seq_tasks import TASKS, own_task
 from zoo.compiled import compiled
 from zoo.files import read_json
 from zoo.normalization import normalized
+from zoo.padding import padded
 from zoo.tokens import PAD_ID
 
 BATCH_TOKENS = 6_000
@@ -200,7 +201,7 @@ class ForcedMeasures:
         totals = np.zeros(3)
         for rows in pair_batches.plan(lengths, BATCH_TOKENS, np.random.default_rng(0)):
             inputs, labels = pair_batches.teacher_forced([targets[i] for i in rows])
-            ids = pair_batches.padded([sources[i] for i in rows])
+            ids = padded([sources[i] for i in rows])
             totals += ops.convert_to_numpy(self._run(ids, inputs, labels))
         loss, accuracy = (float(total / totals[2]) for total in totals[:2])
         perplexity = math.exp(min(loss, 700.0))  # beyond it there are no floats

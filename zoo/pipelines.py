@@ -13,6 +13,7 @@ from zoo.checks import check_integer
 from zoo.compiled import compiled
 from zoo.explanation import Explanation
 from zoo.files import write_by, write_json
+from zoo.padding import cut_and_pad
 
 PIPELINE = "sentiment"
 LENGTH_STEP = 16  # batches are padded to a multiple of this, so shapes are few
@@ -236,20 +237,3 @@ class SentimentClassifier:
 def _compiled(model):
     """The model in use, as a function of ids (B, S): traced once for all sizes."""
     return compiled(lambda ids: model(ids, training=False), model.variables, ranks=(2,))
-
-
-def cut_and_pad(ids, maxlen, multiple_of=1):
-    """Lists of ids -> one array (B, S): ends kept, padded by 0 to the longest row.
-
-    Args:
-        ids: A list of B lists of ids.
-        maxlen: Number of ids a row is cut to.
-        multiple_of: What S is rounded up to a multiple of.
-    """
-    ids = [list(row)[-maxlen:] for row in ids]
-    longest = max(1, *(len(row) for row in ids))
-    length = -(-longest // multiple_of) * multiple_of
-    array = np.zeros((len(ids), length), "int32")
-    for row, values in zip(array, ids, strict=True):
-        row[: len(values)] = values
-    return array

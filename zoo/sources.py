@@ -2,10 +2,8 @@
 
 import dataclasses
 
-from zoo.pipelines import cut_and_pad
 from zoo.text import check_texts
 
-SOURCE_STEP = 8  # sources are padded to a multiple of this
 LIMITS = (16, 32, 64, 128, 256, 512)  # rooms for targets: few, so that traces are few
 
 
@@ -59,12 +57,6 @@ def batches(sources, batch_size):
     places.sort(key=lambda i: len(sources[i].ids))
     for start in range(0, len(places), batch_size):
         yield places[start : start + batch_size]
-
-
-def padded(sources):
-    """The ids of sources as one array (B, S), 0 on padding."""
-    ids = [source.ids for source in sources]
-    return cut_and_pad(ids, max(map(len, ids)), SOURCE_STEP)
 
 
 def room_for(limit):

@@ -9,12 +9,14 @@ from zoo.checks import check_integer, check_number
 from zoo.decoding import Decoder, beam_search, sample
 from zoo.decoding.arguments import check_num_return, check_sampling, check_seed
 from zoo.files import write_by, write_json
-from zoo.sources import batches, padded, read_sources, room_for
+from zoo.padding import padded
+from zoo.sources import batches, read_sources, room_for
 from zoo.stepping import stepper_for
 from zoo.tokens import UNKNOWN_ID
 from zoo.translation import Translation
 
 PIPELINE = "translation"
+SOURCE_STEP = 8  # sources are padded to a multiple of this, so shapes are few
 MOST_DECODERS = 16  # the oldest makes room: each keeps a compiled graph
 
 
@@ -205,7 +207,7 @@ class Translator:
 
     def _run(self, search, options, batch, seed, places):
         """The `Hypotheses` of a batch of sources."""
-        ids = padded(batch)
+        ids = padded([source.ids for source in batch], SOURCE_STEP)
         limits = np.array([source.limit for source in batch])
         decoder = self._decoder(search, room_for(limits.max()), options)
         if seed is None:
