@@ -1,7 +1,10 @@
-"""What the tests of the README and of docs/ share: code blocks, links, headings."""
+"""What the tests of texts share: their code blocks, commands, links and headings."""
 
 import pathlib
 import re
+import shlex
+
+from training.__main__ import COMMANDS
 
 ROOT = pathlib.Path(__file__).parents[1]
 
@@ -19,6 +22,28 @@ def run_python(path):
         # Empty lines before the code, so that a traceback names the file's own line.
         exec(compile("\n" * line + code, str(path), "exec"), names)
     return names
+
+
+def commands(text):
+    """The commands of `attention-zoo` in a text: a list of their arguments.
+
+    Those that cannot be parsed as they stand are left out: a usage with NAME, `--help`,
+    and a command that is only named.
+    """
+    program = r"((?:attention-zoo|python -m training) "
+    text = text.replace("\\\n", " ")
+    lines = re.findall(rf"^(?:\$ | {{4}}){program}.+)", text, flags=re.M)
+    lines += re.findall(rf"`{program}[^`]+)`", text)
+    found = []
+    for line in lines:
+        words = shlex.split(line, comments=True)
+        if words[0] == "attention-zoo":
+            words = words[1:]
+        else:
+            words = words[3:] if words[3] in COMMANDS else ["train", *words[3:]]
+        if len(words) > 1 and not {"NAME", "--help"} & set(words):
+            found.append(words)
+    return found
 
 
 def broken_links(path):

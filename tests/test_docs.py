@@ -1,14 +1,28 @@
-"""The pages in docs/ are true: their Python runs, their links lead somewhere."""
+"""The pages in docs/ are true: their Python runs, their links lead somewhere.
+
+So are the commands of every text: of the README, the pages, the cards, the notebooks.
+"""
 
 import inspect
 
 import keras
+import nbformat
 import pytest
 
 import keras_attention
-from tests.markdown import ROOT, blocks, broken_links, headings, run_python
+from tests.markdown import (
+    ROOT,
+    blocks,
+    broken_links,
+    commands,
+    headings,
+    run_python,
+)
+from training.command import build_parser
 
 PAGES = sorted((ROOT / "docs").glob("*.md"))
+CARDS = sorted((ROOT / "zoo" / "cards").glob("*.md"))
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 LAYERS = [
     name
     for name in keras_attention.__all__
@@ -28,6 +42,30 @@ def test_links_lead_somewhere(page):
     assert broken_links(page) == []
 
 
+def text_of(path):
+    if path.suffix == ".md":
+        return path.read_text(encoding="utf-8")
+    cells = nbformat.read(path, as_version=4).cells
+    return "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+
+
+@pytest.mark.parametrize(
+    "path", [ROOT / "README.md", *PAGES, *CARDS, *NOTEBOOKS], ids=lambda path: path.name
+)
+def test_the_commands_parse(path):
+    for words in commands(text_of(path)):
+        build_parser().parse_args(words)
+
+
+def test_commands_are_found_where_they_stand():
+    counts = {
+        path.name: len(commands(text_of(path)))
+        for path in (ROOT / "README.md", ROOT / "docs" / "seq2seq.md", *CARDS)
+    }
+    assert min(counts.values()) >= 2, counts
+    assert sum(len(commands(text_of(path))) for path in NOTEBOOKS) >= 2
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_every_public_layer_is_on_the_page_of_layers(name):
     assert f"`{name}" in (ROOT / "docs" / "layers.md").read_text(encoding="utf-8")
@@ -44,6 +82,20 @@ def test_what_the_checks_see(tmp_path):
     assert run_python(page)["y"] == 2
     assert headings(page) == {"a-b-c"}
     assert broken_links(page) == ["#d", "no.md"]
+
+
+def test_what_counts_as_a_command():
+    text = (
+        "$ attention-zoo train a --out b  # why\n$ make demo\n"
+        "    python -m training c \\\n        --out d\n"
+        "Or `python -m training compare\n--seeds 3`, not `attention-zoo list`,\n"
+        "`attention-zoo train a --help` or `python -m training NAME --out b`.\n"
+    )
+    assert commands(text) == [
+        ["train", "a", "--out", "b"],
+        ["train", "c", "--out", "d"],
+        ["compare", "--seeds", "3"],
+    ]
 
 
 def test_an_error_names_the_line_of_the_page(tmp_path):

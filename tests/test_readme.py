@@ -1,13 +1,11 @@
-"""The README is true: its Python runs, its commands parse, its table is right."""
+"""The README is true: its Python runs, its table is right, its links lead somewhere."""
 
 import re
-import shlex
 
 import pytest
 
 import zoo
 from tests.markdown import ROOT, blocks, broken_links, run_python
-from training.command import build_parser
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
@@ -21,27 +19,11 @@ def test_the_python_blocks_run_in_order(tmp_path, monkeypatch):
     assert names["explanation"].top(1)[0][0] == "superb"
 
 
-def test_the_commands_parse():
+def test_a_reader_types_commands_of_this_project_alone():
     lines = [
         line for _, code in blocks(README, "console") for line in code.splitlines()
     ]
-    lines += re.findall(r"`((?:attention-zoo|python -m training) [^`]+)`", README)
-    parsed = 0
-    for line in lines:
-        words = shlex.split(line.removeprefix("$ "), comments=True)
-        if words[0] == "attention-zoo":
-            words = words[1:]
-        elif words[:3] == ["python", "-m", "training"]:
-            words = words[3:]
-            words = words if words[0] == "compare" else ["train", *words]
-        else:
-            assert words[0] == "make"
-            continue
-        if {"NAME", "--help"} & set(words) or len(words) == 1:
-            continue
-        build_parser().parse_args(words)
-        parsed += 1
-    assert parsed >= 4
+    assert {line.split()[1] for line in lines} == {"make", "attention-zoo"}
 
 
 @pytest.mark.parametrize("target", ["demo", "test"])
