@@ -1,12 +1,16 @@
 """AttentionSnapshot: a Keras callback that draws how attention comes about."""
 
 import pathlib
+from numbers import Integral, Real
 
 import keras
 import numpy as np
 from keras import ops
 
+from keras_attention import visualize
 from keras_attention.submodel import attention_submodel
+
+ANIMATIONS = (".gif", ".webp", ".png")
 
 
 class AttentionSnapshot(keras.callbacks.Callback):
@@ -16,8 +20,8 @@ class AttentionSnapshot(keras.callbacks.Callback):
     scale, and at the end of training they are joined into one animated picture.
 
     Args:
-        inputs: What the model takes, for a single example: an array (1, ...), or a
-            list of such. Without padding.
+        inputs: What the model takes, for a single example without padding: an array
+            (1, ...), or a list or dict of such.
         rows: T labels, one a query.
         columns: S labels, one a key; by default those of the rows.
         folder: Where to write. It is made if it is not there.
@@ -25,13 +29,14 @@ class AttentionSnapshot(keras.callbacks.Callback):
             will do for a model that has one.
         head: Which head to draw, from 0; None is the mean over the heads.
         animation: Name of the animated picture in the folder, a .gif, .webp or .png;
-            None joins nothing.
-        seconds: How long a picture of it stands.
+            None makes none.
+        seconds: How long the animation shows each picture.
         title: What stands above, before the epoch's number.
         dark: True for light text on a dark ground.
 
     Raises:
-        ValueError: at the beginning of training, if the model has no such layer, or
+        ValueError: for an `animation` of another kind, or `seconds` that are not over
+            0; at the beginning of training, if the model has no such layer or head, or
             its map does not fit the labels.
 
     Example:
@@ -72,7 +77,8 @@ class AttentionSnapshot(keras.callbacks.Callback):
         self.columns = self.rows if columns is None else list(columns)
         self.folder = pathlib.Path(folder).expanduser()
         self.layer, self.head = layer, head
-        self.animation, self.seconds = animation, seconds
+        self.animation = _checked_animation(animation)
+        self.seconds = _checked_seconds(seconds)
         self.title, self.dark = title, dark
         self.pictures = []
 
@@ -93,8 +99,7 @@ class AttentionSnapshot(keras.callbacks.Callback):
         """The map as it is now: an array (T, S)."""
         _, maps = self._both(self.inputs, training=False)
         weights = ops.convert_to_numpy(self._chosen(maps))[0].astype("float32")
-        if weights.ndim == 3:
-            weights = weights.mean(axis=0) if self.head is None else weights[self.head]
+        weights = _of_head(weights, self.head)
         # A pooling layer has one query, and its weights stand in a column.
         pooled = weights.shape == (len(self.columns), 1) and len(self.rows) == 1
         return weights.T if pooled else weights
@@ -110,8 +115,6 @@ class AttentionSnapshot(keras.callbacks.Callback):
         return maps[self.layer]
 
     def _write(self, epoch):
-        from keras_attention import visualize
-
         path = self.folder / f"epoch-{epoch:03d}.png"
         visualize.heatmap(
             self.weights(),
@@ -125,13 +128,49 @@ class AttentionSnapshot(keras.callbacks.Callback):
         self.pictures.append(path)
 
 
+def _checked_animation(name):
+    if name is not None and pathlib.Path(name).suffix.lower() not in ANIMATIONS:
+        raise ValueError(
+            f"`animation` must end in {', '.join(ANIMATIONS)}. Received: {name!r}. The "
+            "suffix says which kind of file is written; None writes none."
+        )
+    return name
+
+
+def _checked_seconds(seconds):
+    if not isinstance(seconds, Real) or not 0 < seconds < float("inf"):
+        raise ValueError(
+            f"`seconds` must be a number over 0. Received: {seconds!r}. It is how long "
+            "the animation shows each picture."
+        )
+    return seconds
+
+
+def _of_head(weights, head):
+    """The map of one head, or the mean of them: (T, S) of (H, T, S) or (T, S)."""
+    heads = len(weights) if weights.ndim == 3 else 0
+    if head is None:
+        return weights.mean(axis=0) if heads else weights
+    if not heads:
+        raise ValueError(
+            f"`head` must be None for a layer without heads. Received: {head!r}. Name "
+            "another `layer`, or leave it out."
+        )
+    if not isinstance(head, Integral) or not 0 <= head < heads:
+        raise ValueError(
+            f"`head` must be an integer from 0 to {heads - 1}. Received: {head!r}. "
+            "None is the mean over the heads."
+        )
+    return weights[head]
+
+
 def join(pictures, path, seconds):
     """Joins pictures of one size into an animated one that plays without end.
 
     Args:
         pictures: Paths of the pictures, in order.
         path: Where to write it: a .gif, .webp or .png.
-        seconds: How long each stands; the last one stands four times as long.
+        seconds: How long each is shown; the last is shown four times as long.
     """
     from PIL import Image
 

@@ -6,6 +6,7 @@ python notebooks/refresh.py [NAME.ipynb ...] [--set 'DATA="reviews.csv"' ...]
 import argparse
 import ast
 import pathlib
+import re
 
 import nbformat
 from nbclient import NotebookClient
@@ -44,14 +45,19 @@ def run(notebook, folder, parameters=None):
 
 
 def _cell_that_sets(parameters, notebook):
-    tagged = ("parameters" in cell.metadata.get("tags", []) for cell in notebook.cells)
-    place = next(i for i, is_tagged in enumerate(tagged) if is_tagged)
-    source = notebook.cells[place].source
-    absent = [name for name in parameters if f"{name} = " not in source]
+    places, known = [], []
+    for place, cell in enumerate(notebook.cells):
+        if "parameters" in cell.metadata.get("tags", []):
+            places.append(place)
+            known += re.findall(r"^(\w+) = ", cell.source, flags=re.M)
+    absent = sorted(set(parameters) - set(known))
     if absent:
-        raise ValueError(f"The cell of parameters does not set {absent}: {source!r}.")
+        raise ValueError(
+            f'`parameters` must be set by the cell with the tag "parameters": {known}. '
+            f"Received: {absent}. Name one of them, or set it in that cell first."
+        )
     lines = [f"{name} = {value!r}" for name, value in parameters.items()]
-    return place + 1, nbformat.v4.new_code_cell("\n".join(lines))
+    return places[-1] + 1, nbformat.v4.new_code_cell("\n".join(lines))
 
 
 def tidy(notebook):

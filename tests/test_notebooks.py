@@ -66,6 +66,14 @@ def test_it_runs_from_top_to_bottom(path, tmp_path, monkeypatch):
     assert not warned
 
 
+def test_a_parameter_that_no_cell_sets_is_refused(tmp_path):
+    cell = nbformat.v4.new_code_cell("MY_EPOCHS = 1", metadata={"tags": ["parameters"]})
+    for cells in ([cell], []):
+        notebook = nbformat.v4.new_notebook(cells=cells)
+        with pytest.raises(ValueError, match=r"Received: \['EPOCHS'\]"):
+            run(notebook, tmp_path, {"EPOCHS": 1})
+
+
 @every_notebook
 def test_its_outputs_are_there_clean_and_small(path):
     assert path.stat().st_size < 800_000

@@ -101,3 +101,24 @@ def test_what_cannot_be_drawn_is_refused_before_training(tmp_path):
     with pytest.raises(ValueError, match="`rows` of length 2"):
         fit(model_of(), two)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("head", [2, -1, 0.5])
+def test_a_head_that_is_none_of_the_layers_is_refused(tmp_path, head):
+    snapshot = AttentionSnapshot(TOKENS, WORDS, folder=tmp_path, layer="mix", head=head)
+    with pytest.raises(ValueError, match=rf"from 0 to 1\. Received: {head}"):
+        fit(model_of(heads=2), snapshot)
+
+
+def test_a_head_of_a_layer_without_heads_is_refused(tmp_path):
+    snapshot = AttentionSnapshot(TOKENS, ["all"], WORDS, tmp_path, layer="pool", head=0)
+    with pytest.raises(ValueError, match=r"without heads\. Received: 0"):
+        fit(model_of(), snapshot)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"), [("animation", "map.mp4"), ("seconds", 0), ("seconds", "1")]
+)
+def test_an_animation_that_cannot_be_written_is_refused_at_once(option, value):
+    with pytest.raises(ValueError, match=f"`{option}` must .* Received: {value!r}"):
+        AttentionSnapshot(TOKENS, WORDS, **{option: value})
