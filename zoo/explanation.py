@@ -2,6 +2,7 @@
 
 import dataclasses
 
+from keras_attention import visualize
 from zoo.files import write_text
 
 
@@ -68,8 +69,6 @@ class Explanation:
             **options: Of `keras_attention.visualize.highlight`, such as
                 `dark=True`.
         """
-        from keras_attention import visualize
-
         options.setdefault("title", self.summary)
         return visualize.highlight(
             self.text, self.offsets, self.weights, cut=self.cut, path=path, **options
@@ -84,8 +83,6 @@ class Explanation:
         Returns:
             The page, a string.
         """
-        from keras_attention import visualize
-
         page = visualize.highlight_html(
             self.text,
             self.offsets,
@@ -111,8 +108,6 @@ class Explanation:
         Raises:
             ValueError: if the text has no words, so that there is nothing to look at.
         """
-        from keras_attention import visualize
-
         return visualize.page(self, path, **options)
 
     def attention_maps(self):
@@ -132,15 +127,11 @@ class Explanation:
 
     def to_terminal(self):
         """The text with each word shaded, as a rich Text for `rich.print`."""
-        from keras_attention import visualize
-
         return visualize.highlight_terminal(
             self.text, self.offsets, self.weights, cut=self.cut
         )
 
     def _repr_html_(self):
-        from keras_attention import visualize
-
         return visualize.highlight_fragment(
             self.text,
             self.offsets,

@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from keras_attention import visualize
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Translation:
@@ -69,8 +71,6 @@ class Translation:
             ValueError: if nothing was read or written, so that there is no map; for
                 another kind; and as the function does.
         """
-        from keras_attention import visualize
-
         if kind not in ("heatmap", "alignment"):
             raise ValueError(
                 f'`kind` must be "heatmap" or "alignment". Received: {kind!r}.'
@@ -97,8 +97,6 @@ class Translation:
         Raises:
             ValueError: if nothing was read or written, so that there is no map.
         """
-        from keras_attention import visualize
-
         return visualize.page(self, path, **options)
 
     def attention_maps(self):

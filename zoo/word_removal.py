@@ -77,7 +77,7 @@ def faithfulness(clf, text, k=3, draws=100, seed=0):
         A `Faithfulness`; print it for a sentence.
 
     Raises:
-        ValueError: if the text has too few words, or a number is none.
+        ValueError: if the text has too few words, or a number is out of range.
         TypeError: if `text` is not a string.
 
     Example:

@@ -12,6 +12,8 @@ from keras_attention.visualize._spans import SIGNS
 # of mathematical signs, or colour pictures that matplotlib draws as nothing.
 _UNFIT = ("last resort", "adobe blank", "cm", "stixnonuni", "stixsize", "dejavu math")
 
+MOST_NAMED = 8  # characters that one warning names
+
 
 class Fonts(NamedTuple):
     """A list of font families, and the characters that none of them has."""
@@ -37,14 +39,14 @@ class Fonts(NamedTuple):
         return "".join([*parts, _code_mark(codes)])
 
 
-def fonts_for(texts, *, stacklevel=3):
+def fonts_for(texts):
     """Chooses fonts that are present on this system for all characters of `texts`.
 
-    Warns once, naming the characters, where no font has a glyph.
+    Warns once, naming the characters, where no font has a glyph. The warning points to
+    the caller of the function that draws.
 
     Args:
         texts: strings.
-        stacklevel: where the warning points to, as in `warnings.warn`.
 
     Returns:
         `Fonts`, with matplotlib's own default family first.
@@ -60,7 +62,7 @@ def fonts_for(texts, *, stacklevel=3):
             break
     visible = sorted(each for each in wanted if not _is_invisible(each))
     if visible:
-        warnings.warn(_missing_message(visible), UserWarning, stacklevel=stacklevel)
+        warnings.warn(_missing_message(visible), UserWarning, stacklevel=3)
     return Fonts(families, frozenset(wanted))
 
 
@@ -98,11 +100,11 @@ def _code_mark(codes):
     return "<" + " ".join(codes) + ">" if codes else ""
 
 
-def _missing_message(characters, shown=8):
-    names = ", ".join(
-        f"'{_safe(each)}' (U+{ord(each):04X})" for each in characters[:shown]
-    )
-    more = f" and {len(characters) - shown} more" if len(characters) > shown else ""
+def _missing_message(characters):
+    named = characters[:MOST_NAMED]
+    names = ", ".join(f"'{_safe(each)}' (U+{ord(each):04X})" for each in named)
+    others = len(characters) - len(named)
+    more = f" and {others} more" if others else ""
     return (
         f"No font on this system can draw {names}{more}. They are drawn as "
         "their codes. Install a font that has them, such as one of the Noto fonts, or "
