@@ -14,8 +14,11 @@ def write_by(path, save):
             "first."
         )
     temporary = path.with_name(f"tmp.{path.name}")
-    save(temporary)
-    os.replace(temporary, path)
+    try:
+        save(temporary)
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def write_text(path, text):
