@@ -1,6 +1,7 @@
 """AttentionSnapshot: a Keras callback that draws how attention comes about."""
 
 import pathlib
+from io import BytesIO
 from numbers import Integral, Real
 
 import keras
@@ -9,15 +10,18 @@ from keras import ops
 
 from keras_attention import visualize
 from keras_attention.submodel import attention_submodel
+from keras_attention.visualize._checks import check_labels, check_titles
+from keras_attention.visualize._paths import write_whole
 
-ANIMATIONS = (".gif", ".webp", ".png")
+ANIMATED = (".gif", ".webp", ".png")
 
 
 class AttentionSnapshot(keras.callbacks.Callback):
     """Writes the attention map of one example before training and after each epoch.
 
     The pictures are `epoch-000.png` (before), `epoch-001.png` and so on, all in one
-    scale, and at the end of training they are joined into one animated picture.
+    scale, and at the end of training they are joined into one animated picture. A
+    training that goes on, with `initial_epoch`, adds to those of the epochs before.
 
     Args:
         inputs: What the model takes, for a single example without padding: an array
@@ -30,14 +34,16 @@ class AttentionSnapshot(keras.callbacks.Callback):
         head: Which head to draw, from 0; None is the mean over the heads.
         animation: Name of the animated picture in the folder, a .gif, .webp or .png;
             None makes none.
-        seconds: How long the animation shows each picture.
-        title: What stands above, before the epoch's number.
+        seconds: How long the animation shows each picture, over 0.
+        title: What stands above, before the epoch's number, or None.
         dark: True for light text on a dark ground.
 
     Raises:
-        ValueError: for an `animation` of another kind, or `seconds` that are not over
-            0; at the beginning of training, if the model has no such layer or head, or
-            its map does not fit the labels.
+        ValueError: for an `animation` of another kind, `seconds` that are not over 0,
+            or `rows` in one string; at the beginning of training, if the model has no
+            such layer or head, `inputs` are not one example, or its map does not fit
+            the labels.
+        TypeError: if a label is neither a string nor a number, or `title` no string.
 
     Example:
 
@@ -70,36 +76,45 @@ class AttentionSnapshot(keras.callbacks.Callback):
         dark=False,
     ):
         super().__init__()
-        several = isinstance(inputs, dict) or hasattr(inputs[0], "shape")
-        several = several and not hasattr(inputs, "shape")
-        self.inputs = inputs if several else np.asarray(inputs)
-        self.rows = list(rows)
-        self.columns = self.rows if columns is None else list(columns)
+        check_titles(title=title)
+        self.inputs = inputs if _is_several(inputs) else np.asarray(inputs)
+        self.rows = check_labels(rows, "rows")
+        columns = self.rows if columns is None else columns
+        self.columns = check_labels(columns, "columns")
         self.folder = pathlib.Path(folder).expanduser()
         self.layer, self.head = layer, head
-        self.animation = _checked_animation(animation)
-        self.seconds = _checked_seconds(seconds)
+        self.animation, self.seconds = _checked_animation(animation, seconds)
         self.title, self.dark = title, dark
         self.pictures = []
 
     def on_train_begin(self, logs=None):
         self._both = attention_submodel(self.model)
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.pictures = []
-        self._write(0)
+        self.pictures = None
+
+    def on_epoch_begin(self, epoch, logs=None):
+        if self.pictures is None:
+            before = [self._path(each) for each in range(epoch)]
+            self.pictures = [path for path in before if path.exists()]
+            self._write(epoch)
 
     def on_epoch_end(self, epoch, logs=None):
         self._write(epoch + 1)
 
     def on_train_end(self, logs=None):
-        if self.animation is not None:
+        if self.animation is not None and self.pictures:
             join(self.pictures, self.folder / self.animation, self.seconds)
 
     def weights(self):
         """The map as it is now: an array (T, S)."""
         _, maps = self._both(self.inputs, training=False)
-        weights = ops.convert_to_numpy(self._chosen(maps))[0].astype("float32")
-        weights = _of_head(weights, self.head)
+        weights = ops.convert_to_numpy(self._chosen(maps)).astype("float32")
+        if len(weights) != 1:
+            raise ValueError(
+                f"`inputs` must be a single example. Received: {len(weights)}. Take "
+                "one and keep its axis: inputs[:1]."
+            )
+        weights = self._of_head(weights[0])
         # A pooling layer has one query, and its weights stand in a column.
         pooled = weights.shape == (len(self.columns), 1) and len(self.rows) == 1
         return weights.T if pooled else weights
@@ -114,13 +129,28 @@ class AttentionSnapshot(keras.callbacks.Callback):
             )
         return maps[self.layer]
 
+    def _of_head(self, weights):
+        heads = len(weights) if weights.ndim == 3 else 0
+        if self.head is None:
+            return weights.mean(axis=0) if heads else weights
+        if not isinstance(self.head, Integral) or not 0 <= self.head < heads:
+            there = f"0 to {heads - 1}, or None for their mean" if heads else "None"
+            raise ValueError(
+                f"`head` must be a head of the layer, which is {there}. Received: "
+                f"{self.head!r}."
+            )
+        return weights[self.head]
+
+    def _path(self, epoch):
+        return self.folder / f"epoch-{epoch:03d}.png"
+
     def _write(self, epoch):
-        path = self.folder / f"epoch-{epoch:03d}.png"
+        path = self._path(epoch)
         visualize.heatmap(
             self.weights(),
             self.rows,
             self.columns,
-            title=f"{self.title}, epoch {epoch}",
+            title=f"{self.title}, epoch {epoch}" if self.title else f"Epoch {epoch}",
             path=path,
             dark=self.dark,
             largest=1.0,
@@ -128,44 +158,34 @@ class AttentionSnapshot(keras.callbacks.Callback):
         self.pictures.append(path)
 
 
-def _checked_animation(name):
-    if name is not None and pathlib.Path(name).suffix.lower() not in ANIMATIONS:
-        raise ValueError(
-            f"`animation` must end in {', '.join(ANIMATIONS)}. Received: {name!r}. The "
-            "suffix says which kind of file is written; None writes none."
-        )
-    return name
+def _is_several(inputs):
+    """Whether a model's inputs are several arrays, and not one or a nested list."""
+    if isinstance(inputs, list | tuple):
+        return any(hasattr(each, "shape") for each in inputs)
+    return isinstance(inputs, dict)
 
 
-def _checked_seconds(seconds):
+def _checked_animation(animation, seconds):
+    """Refuses before training what could only fail after it."""
+    if animation is not None:
+        path = pathlib.Path(animation)
+        taken = path.name.lower().startswith("epoch-")
+        if path.suffix.lower() not in ANIMATED or str(path) != path.name or taken:
+            raise ValueError(
+                "`animation` must be a name that ends in .gif, .webp or .png, without "
+                f"a folder and unlike those of the pictures. Received: {animation!r}. "
+                "`folder` says where it goes."
+            )
     if not isinstance(seconds, Real) or not 0 < seconds < float("inf"):
         raise ValueError(
             f"`seconds` must be a number over 0. Received: {seconds!r}. It is how long "
             "the animation shows each picture."
         )
-    return seconds
-
-
-def _of_head(weights, head):
-    """The map of one head, or the mean of them: (T, S) of (H, T, S) or (T, S)."""
-    heads = len(weights) if weights.ndim == 3 else 0
-    if head is None:
-        return weights.mean(axis=0) if heads else weights
-    if not heads:
-        raise ValueError(
-            f"`head` must be None for a layer without heads. Received: {head!r}. Name "
-            "another `layer`, or leave it out."
-        )
-    if not isinstance(head, Integral) or not 0 <= head < heads:
-        raise ValueError(
-            f"`head` must be an integer from 0 to {heads - 1}. Received: {head!r}. "
-            "None is the mean over the heads."
-        )
-    return weights[head]
+    return animation, seconds
 
 
 def join(pictures, path, seconds):
-    """Joins pictures of one size into an animated one that plays without end.
+    """Joins pictures into an animated one that plays without end.
 
     Args:
         pictures: Paths of the pictures, in order.
@@ -176,12 +196,24 @@ def join(pictures, path, seconds):
 
     frames = [Image.open(picture).convert("RGB") for picture in pictures]
     size = tuple(max(sides) for sides in zip(*(f.size for f in frames), strict=True))
-    frames = [frame.crop((0, 0, *size)) for frame in frames]
+    frames = [_enlarged(frame, size) for frame in frames]
     milliseconds = round(1000 * seconds)
+    stream = BytesIO()
     frames[0].save(
-        path,
+        stream,
+        format=path.suffix[1:],
         save_all=True,
         append_images=frames[1:],
         duration=[milliseconds] * (len(frames) - 1) + [4 * milliseconds],
         loop=0,
     )
+    write_whole(path, stream.getvalue())
+
+
+def _enlarged(frame, size):
+    """Returns a picture on a ground of `size`, of the colour of its corner."""
+    from PIL import Image
+
+    ground = Image.new(frame.mode, size, frame.getpixel((0, 0)))
+    ground.paste(frame)
+    return ground

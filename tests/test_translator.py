@@ -455,6 +455,13 @@ def test_the_alignment_as_pharaoh_text_and_as_a_picture(translators, tmp_path):
     assert found.to_dict()["alignment"] == found.alignment.tolist()
 
 
+def test_a_notebook_shows_the_alignment_and_of_nothing_no_picture(translators):
+    (found,) = translators["luong"].translate(["the sun is warm"], min_length=3)
+    (empty,) = translators["luong"].translate([""])
+    assert found._repr_png_() == found.plot()._repr_png_()
+    assert empty._repr_png_() is None
+
+
 # ---- the encoder's states
 
 

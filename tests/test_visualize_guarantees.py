@@ -1,6 +1,7 @@
 """What holds for every picture of attention maps: labels, sizes, files, refusals."""
 
 import inspect
+import threading
 import warnings
 
 import matplotlib
@@ -74,6 +75,26 @@ def test_a_global_setting_does_not_change_how_labels_are_read(draw, weights):
     axes = figure.axes[0]
     grid = [*axes.get_xgridlines(), *axes.get_ygridlines()]
     assert not axes.axison or not [line for line in grid if line.get_visible()]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"image.origin": "lower", "image.interpolation": "bilinear"},
+        {"xtick.labelbottom": False, "ytick.labelleft": False},
+        {"ytick.labelright": True, "ytick.right": True, "ytick.left": False},
+        {"xtick.alignment": "left", "ytick.alignment": "top"},
+        {"axes.spines.left": False, "axes.spines.top": False},
+    ],
+    ids=str,
+)
+def test_no_setting_moves_cells_or_labels_or_hides_them(draw, weights, settings):
+    def drawn():
+        return draw(weights, names("row", T), names("column", S))._repr_png_()
+
+    expected = drawn()
+    with matplotlib.rc_context(settings):
+        assert drawn() == expected
 
 
 @pytest.mark.parametrize("draw", HEATMAPS)
@@ -265,6 +286,43 @@ def test_one_string_is_no_list_of_labels(draw):
         draw(np.eye(2), "ab", ["a", "b"])
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [None, 2, b"ab", {"a", "b"}, [b"a", "b"], np.array([b"a", b"b"]), ["a", []]],
+    ids=["None", "number", "bytes", "set", "some bytes", "array of bytes", "a list"],
+)
+def test_labels_that_would_not_read_as_given_are_refused(draw, labels):
+    with pytest.raises(TypeError, match=r"`(rows|target)` must .*Received: "):
+        draw(np.eye(2), labels, ["a", "b"])
+
+
+def test_labels_may_be_numbers(draw):
+    shown = ["0", "1"]
+    assert_labels(draw(np.eye(2), range(2), np.arange(2)), shown, shown)
+
+
+def test_a_title_is_a_string(draw):
+    with pytest.raises(TypeError, match=r"`title` must be a string\. Received: int"):
+        draw(np.eye(2), ["a", "b"], ["a", "b"], title=3)
+
+
+@pytest.mark.parametrize("given", [np.eye(2) * 1j, np.eye(2).astype(str)])
+def test_complex_numbers_and_text_are_no_weights(draw, given):
+    with pytest.raises(ValueError, match="must be an array of numbers"):
+        draw(given, ["a", "b"], ["a", "b"])
+
+
+def test_tensors_of_pytorch_are_weights_as_they_come(draw):
+    torch = pytest.importorskip("torch")
+    expected = draw(np.eye(2), ["a", "b"], ["a", "b"])._repr_png_()
+    for given in (
+        torch.eye(2, dtype=torch.bfloat16),
+        torch.eye(2, requires_grad=True),
+        list(torch.eye(2, requires_grad=True)),
+    ):
+        assert draw(given, ["a", "b"], ["a", "b"])._repr_png_() == expected
+
+
 def test_an_unknown_kind_of_file_is_refused_before_drawing(draw, tmp_path):
     with pytest.raises(ValueError, match=r"\.png, \.svg or \.pdf.*map\.bmp"):
         draw(np.eye(2), ["a", "b"], ["a", "b"], path=tmp_path / "map.bmp")
@@ -275,6 +333,59 @@ def test_a_picture_needs_a_folder_that_exists(draw, tmp_path):
     path = tmp_path / "absent" / "map.png"
     with pytest.raises(FileNotFoundError, match=r"Make the folder .*absent' first"):
         draw(np.eye(2), ["a", "b"], ["a", "b"], path=path)
+
+
+# Files
+
+
+def test_a_tilde_is_the_home_folder(draw, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    draw(np.eye(2), ["a", "b"], ["a", "b"], path="~/map.png")
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_picture_that_fails_leaves_the_one_before(draw, tmp_path, monkeypatch):
+    def fails(figure, target, **options):
+        write = getattr(target, "write", None) or target.write_bytes
+        write(b"half")
+        raise OSError("no space left")
+
+    path = tmp_path / "map.png"
+    path.write_bytes(b"before")
+    monkeypatch.setattr(matplotlib.figure.Figure, "savefig", fails)
+    with pytest.raises(OSError, match="no space left"):
+        draw(np.eye(2), ["a", "b"], ["a", "b"], path=path)
+    assert path.read_bytes() == b"before"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_writing_loses_no_other_file(draw, tmp_path):
+    others = [tmp_path / "tmp.map.png", tmp_path / "tmp.map.html"]
+    for other in others:
+        other.write_bytes(b"mine")
+    draw(np.eye(2), ["a", "b"], ["a", "b"], path=tmp_path / "map.png")
+    visualize.page(np.eye(2), ["a", "b"], path=tmp_path / "map.html")
+    assert [other.read_bytes() for other in others] == [b"mine", b"mine"]
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+def test_threads_may_write_one_file(tmp_path):
+    path, failed = tmp_path / "map.html", []
+
+    def write():
+        try:
+            for _ in range(20):
+                visualize.page([[1.0]], ["a"], None, path)
+        except OSError as error:
+            failed.append(error)
+
+    threads = [threading.Thread(target=write) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_every_function_that_returns_a_figure_of_maps_is_a_view():

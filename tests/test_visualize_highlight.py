@@ -155,6 +155,37 @@ def test_what_does_not_fit_the_text_is_refused(
 
 
 @pytest.mark.parametrize("draw", DRAW)
+@pytest.mark.parametrize("weights", [["a"], [0.5j], [[0.1], [0.1, 0.2]], None])
+def test_what_is_no_number_is_refused(draw, weights):
+    with pytest.raises(ValueError, match="`weights` must "):
+        draw("ab cd", [(0, 2)], weights)
+
+
+@pytest.mark.parametrize("draw", DRAW)
+@pytest.mark.parametrize("text", [None, b"ab cd", ["ab", "cd"]])
+def test_a_text_is_a_string(draw, text):
+    with pytest.raises(TypeError, match=r"`text` must be a string\. Received: "):
+        draw(text, [(0, 2)], [0.5])
+
+
+@pytest.mark.parametrize(
+    ("draw", "name"),
+    [
+        (highlight, "title"),
+        (highlight, "legend"),
+        (highlight_html, "title"),
+        (highlight_html, "subtitle"),
+        (highlight_html, "note"),
+        (highlight_fragment, "title"),
+        (highlight_fragment, "note"),
+    ],
+)
+def test_titles_and_notes_are_strings(draw, name):
+    with pytest.raises(TypeError, match=rf"`{name}` must be a string\. Received: int"):
+        draw("ab cd", [(0, 2)], [0.5], **{name: 3})
+
+
+@pytest.mark.parametrize("draw", DRAW)
 def test_nothing_to_show_is_drawn_plainly(draw):
     assert draw("", [], []) is not draw("ab cd", [], [])
     zero = draw("ab cd", [(0, 2), (3, 5)], [0.0, 0.0])

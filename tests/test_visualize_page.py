@@ -186,7 +186,7 @@ def test_the_finest_step_that_fits_is_taken(sharpness):
 def test_a_page_says_how_coarse_it_is_and_refuses_what_cannot_fit(monkeypatch):
     weights = softmax((HEADS, 61, 67))
     rows, columns = [f"r{n}" for n in range(61)], [f"c{n}" for n in range(67)]
-    monkeypatch.setattr(_page, "LIMIT", 8_000)
+    monkeypatch.setattr(_page, "LIMIT", 14_000)
     document = Document(page(weights, rows, columns))
     assert document.step > 0.0001
     assert f"rounded to steps of {document.step:g}," in document.text
@@ -194,6 +194,24 @@ def test_a_page_says_how_coarse_it_is_and_refuses_what_cannot_fit(monkeypatch):
     monkeypatch.setattr(_page, "LIMIT", 50)
     with pytest.raises(ValueError, match=r"15 MB.*3 maps of shape \(61, 67\).*fewer"):
         page(weights, rows, columns)
+
+
+def test_tokens_and_thumbnails_count_too(monkeypatch):
+    weights = softmax((7, 61, 67))
+    rows, columns = [f"r{n}" for n in range(61)], [f"c{n}" for n in range(67)]
+    bare = len(page([[1.0]], ["a"]))
+    for long in (rows, [row * 500 for row in rows]):
+        monkeypatch.setattr(_page, "LIMIT", sum(map(len, long)) + 30_000)
+        assert len(page(weights, long, columns)) < bare + _page.LIMIT
+    with pytest.raises(ValueError, match="15 MB"):
+        page(weights, [row * 1000 for row in rows], columns)
+
+
+@pytest.mark.parametrize("given", [{"title": 3}, {"subtitle": b"a"}, {"note": 3}])
+def test_titles_and_notes_are_strings(given):
+    (name,) = given
+    with pytest.raises(TypeError, match=f"`{name}` must be a string. Received: "):
+        page([[1.0]], ["a"], **given)
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5), (32, 32), (33, 64), (5, 101)])

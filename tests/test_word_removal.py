@@ -99,6 +99,8 @@ def test_what_cannot_be_is_refused():
         faithfulness(clf, "the film is")
     with pytest.raises(ValueError, match="`k` must be an integer of at least 1"):
         faithfulness(clf, "the film is superb", k=0)
+    with pytest.raises(TypeError, match=r"`clf` must be a pipeline.*Received: str"):
+        faithfulness("the film is superb", clf)
     with pytest.raises(ValueError, match="`draws` must be an integer"):
         faithfulness(clf, "the film is superb", draws=0.5)
 

@@ -3,17 +3,18 @@
 import json
 import os
 import pathlib
+import secrets
 
 
 def write_by(path, save):
     """Lets `save(temporary path)` write a file of the same ending, then renames it."""
-    path = pathlib.Path(path)
+    path = pathlib.Path(path).expanduser()
     if not path.parent.is_dir():
         raise FileNotFoundError(
             f"'{path}' cannot be written: there is no folder '{path.parent}'. Make it "
             "first."
         )
-    temporary = path.with_name(f"tmp.{path.name}")
+    temporary = path.with_name(f"tmp.{secrets.token_hex(8)}.{path.name}")
     try:
         save(temporary)
         os.replace(temporary, path)

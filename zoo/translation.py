@@ -110,6 +110,9 @@ class Translation:
             "subtitle": self.source,
         }
 
+    def _repr_png_(self):
+        return self.plot()._repr_png_() if self.alignment.size else None
+
     def _check_alignment(self):
         if not self.alignment.size:
             raise ValueError(

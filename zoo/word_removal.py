@@ -78,13 +78,18 @@ def faithfulness(clf, text, k=3, draws=100, seed=0):
 
     Raises:
         ValueError: if the text has too few words, or a number is out of range.
-        TypeError: if `text` is not a string.
+        TypeError: if `text` is not a string, or `clf` no pipeline.
 
     Example:
 
         clf = zoo.load("imdb_bilstm_attention")
         print(zoo.faithfulness(clf, "A slow start, but the ending is superb."))
     """
+    if not hasattr(clf, "explain"):
+        raise TypeError(
+            "`clf` must be a pipeline that explains, such as "
+            f"zoo.load('imdb_bilstm_attention'). Received: {type(clf).__name__}."
+        )
     k, draws = check_integer("k", k, 1), check_integer("draws", draws, 1)
     seed = check_integer("seed", seed, 0)
     explanation = clf.explain(text)

@@ -19,6 +19,7 @@ from keras_attention.visualize._checks import (
     check_numbers,
     check_range,
     check_sizes,
+    check_titles,
 )
 from keras_attention.visualize._colors import shade, theme_for
 from keras_attention.visualize._fonts import fonts_for
@@ -66,6 +67,7 @@ def alignment(
         ValueError: `weights` is not a map of numbers from 0 to 1, the tokens do not
             match its shape or are over 100, `threshold` is not from 0 to 1, or `path`
             has another suffix.
+        TypeError: a token is neither a string nor a number, or `title` is no string.
 
     Example:
 
@@ -76,6 +78,7 @@ def alignment(
     ['2 weights under 0.1 have no line: 6% of the attention.']
     """
     path = check_path(path)
+    check_titles(title=title)
     threshold = _checked_threshold(threshold)
     source, target = check_labels(source, "source"), check_labels(target, "target")
     weights = _checked(weights, source, target)

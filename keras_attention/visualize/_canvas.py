@@ -7,7 +7,7 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
-from keras_attention.visualize._paths import checked_path
+from keras_attention.visualize._paths import checked_path, write_whole
 
 POINTS = 72  # points in an inch
 DPI = 150
@@ -19,9 +19,7 @@ class Drawing(Figure):
     """A matplotlib figure outside pyplot that shows itself in a notebook."""
 
     def _repr_png_(self):
-        stream = BytesIO()
-        self.savefig(stream, format="png", facecolor=self.get_facecolor())
-        return stream.getvalue()
+        return _file(self, ".png")
 
 
 def _new_figure(width, height, theme):
@@ -58,11 +56,19 @@ def check_path(path):
 def save_figure(figure, path):
     """Writes `figure` to `path`, if there is one, in the format of its suffix."""
     if path is not None:
-        figure.savefig(
-            path,
-            facecolor=figure.get_facecolor(),
-            metadata=_UNDATED[path.suffix.lower()],
-        )
+        write_whole(path, _file(figure, path.suffix.lower()))
+
+
+def _file(figure, suffix):
+    """Returns `figure` as the bytes of a file of that suffix."""
+    stream = BytesIO()
+    figure.savefig(
+        stream,
+        format=suffix[1:],
+        facecolor=figure.get_facecolor(),
+        metadata=_UNDATED[suffix],
+    )
+    return stream.getvalue()
 
 
 def text_style(fonts, size, color):

@@ -115,6 +115,7 @@ def draw_cells(axes, weights, cell_width, cell_height, place, largest, theme):
         vmax=largest,
         aspect="auto",
         interpolation="none",
+        origin="upper",
         extent=(left, right, bottom, top),
     )
 
@@ -137,7 +138,8 @@ def draw_bar(figure, image, left, top, height, fonts, theme):
     largest = image.norm.vmax
     ticks = [0.0, largest / 2, largest]
     style = text_style(fonts, LABEL, theme.ink)
-    bar.set_ticks(ticks, labels=[f"{tick:.3g}" for tick in ticks], **style)
+    labels = [f"{tick:.3g}" for tick in ticks]
+    bar.set_ticks(ticks, labels=labels, va="center_baseline", **style)
     bar.set_label("attention weight", labelpad=6, **style)
     bar.ax.tick_params(color=theme.rule, length=3, width=0.6)
     bar.outline.set(edgecolor=theme.rule, linewidth=0.6)

@@ -1,18 +1,53 @@
-"""Checks attention maps and their labels before anything is made of them."""
+"""Checks what a person gives to draw: labels, titles, weights."""
+
+from numbers import Number
 
 import numpy as np
 
-from keras_attention.visualize._spans import TOLERANCE
+# Rounding in float16 models may leave a weight this far below 0 (or above 1).
+TOLERANCE = 1e-3
+
+
+def check_text(text, name="text"):
+    """Refuses what is not a string."""
+    if not isinstance(text, str):
+        raise TypeError(
+            f"`{name}` must be a string. Received: {type(text).__name__}. Of a number "
+            "make one by str, of bytes by .decode()."
+        )
+
+
+def check_titles(**titles):
+    """Refuses titles, notes and the like that are neither strings nor None."""
+    for name, title in titles.items():
+        if title is not None:
+            check_text(title, name)
 
 
 def check_labels(labels, name):
-    """Returns the labels as a list of strings."""
+    """Returns the labels, which are strings or numbers, as a list of strings."""
     if isinstance(labels, str):
         raise ValueError(
             f"`{name}` must be a list of labels. Received one string: {labels!r}. "
             "Split it into tokens first."
         )
-    return [str(label) for label in labels]
+    try:
+        listed = None if isinstance(labels, bytes | set) else list(labels)
+    except TypeError:
+        listed = None
+    if listed is None:
+        raise TypeError(
+            f"`{name}` must be a list of labels, in their order. Received: "
+            f"{type(labels).__name__}. Give one string for each."
+        )
+    for label in listed:
+        if not isinstance(label, str | Number):
+            raise TypeError(
+                f"`{name}` must hold strings or numbers. Received: "
+                f"{type(label).__name__}. Decode bytes, label.decode(), and of a "
+                "tensor take the values, labels.tolist()."
+            )
+    return [str(label) for label in listed]
 
 
 def check_numbers(
@@ -23,11 +58,23 @@ def check_numbers(
 ):
     """Returns the weights as an array of float64."""
     try:
-        return np.asarray(weights, dtype="float64")
+        array = np.asarray(_without_gradients(weights))
+        if array.dtype.kind in "cSU":  # complex numbers and text
+            raise TypeError
+        return array.astype("float64")
     except (TypeError, ValueError):
         raise ValueError(
             f"`{name}` must be {expected}. Received: {type(weights).__name__}. {advice}"
         ) from None
+
+
+def _without_gradients(weights):
+    """Returns tensors of PyTorch, also in lists, in the only form that NumPy takes."""
+    if isinstance(weights, list | tuple):
+        return [_without_gradients(each) for each in weights]
+    if hasattr(weights, "detach"):
+        return weights.detach().cpu().double().numpy()
+    return weights
 
 
 def check_range(weights, name="weights"):

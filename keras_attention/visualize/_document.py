@@ -36,7 +36,7 @@ def document(data, texts, title, subtitle, note):
         subtitle=_paragraph("subtitle", subtitle),
         note=_paragraph("note", note),
         precision=_precision(data["step"]),
-        data=_json(data),
+        data=as_json(data),
         maps="\n".join(
             f'<script type="text/plain" id="map-{at}">{text}</script>'
             for at, text in enumerate(texts)
@@ -66,7 +66,7 @@ def _decimal(number):
     return f"{number:f}".rstrip("0")
 
 
-def _json(data):
+def as_json(data):
     """Returns JSON that no HTML parser takes for markup."""
     text = json.dumps(data, separators=(",", ":"))
     for character in "<>&":

@@ -30,6 +30,7 @@ from keras_attention.visualize._checks import (
     check_numbers,
     check_range,
     check_sizes,
+    check_titles,
 )
 from keras_attention.visualize._colors import readable_ink, shade, theme_for
 from keras_attention.visualize._fonts import fonts_for
@@ -72,6 +73,7 @@ def heatmap(weights, rows, columns, *, title=None, path=None, dark=False, larges
         ValueError: `weights` is not a map, or maps, of numbers from 0 to 1; the labels
             do not match its shape; there are over 40 x 40 maps; `largest` is less than
             a weight, or over 1; or `path` has another suffix.
+        TypeError: a label is neither a string nor a number, or `title` is no string.
 
     Example:
 
@@ -85,6 +87,7 @@ def heatmap(weights, rows, columns, *, title=None, path=None, dark=False, larges
     ['head 0', 'head 1', 'head 2']
     """
     path = check_path(path)
+    check_titles(title=title)
     rows, columns = check_labels(rows, "rows"), check_labels(columns, "columns")
     maps = _checked(weights, rows, columns)
     fonts = fonts_for([title or "", *rows, *columns])
@@ -189,11 +192,15 @@ def _draw_rules(axes, shape, theme):
 
 def _draw_labels(axes, rows, columns, fonts, theme):
     style = text_style(fonts, LABEL, theme.ink)
-    axes.xaxis.tick_top()
-    for axis, side in ((axes.xaxis, columns), (axes.yaxis, rows)):
-        axis.set_ticks(
-            side.shown, labels=[side.labels[at] for at in side.shown], **style
-        )
+    for axis, side, ha, va in (
+        (axes.xaxis, columns, "center", "bottom"),
+        (axes.yaxis, rows, "right", "center_baseline"),
+    ):
+        labels = [side.labels[at] for at in side.shown]
+        axis.set_ticks(side.shown, labels=labels, ha=ha, va=va, **style)
+    # Each side in words: a setting may have moved or hidden what is left to it.
+    sides = {"top": True, "bottom": False, "left": True, "right": False}
+    axes.tick_params(**sides, **{f"label{name}": on for name, on in sides.items()})
     axes.tick_params(axis="x", rotation=columns.rotation)
     axes.minorticks_off()
     axes.grid(False)
@@ -201,4 +208,4 @@ def _draw_labels(axes, rows, columns, fonts, theme):
     axes.set_xlim(-0.5, len(columns.labels) - 0.5)
     axes.set_ylim(len(rows.labels) - 0.5, -0.5)
     for spine in axes.spines.values():
-        spine.set(edgecolor=theme.rule, linewidth=0.6)
+        spine.set(edgecolor=theme.rule, linewidth=0.6, visible=True)

@@ -15,6 +15,7 @@ from keras_attention.visualize._canvas import (
     save_figure,
     text_style,
 )
+from keras_attention.visualize._checks import check_titles
 from keras_attention.visualize._colors import readable_ink, shade, theme_for
 from keras_attention.visualize._fonts import fonts_for
 from keras_attention.visualize._layout import PAD, break_lines, strongest_window
@@ -97,6 +98,7 @@ def highlight(
         ValueError: pairs outside the text, unsorted or overlapping; another number of
             weights; weights that are negative or not finite; a weight on a cut part;
             a `path` with another suffix.
+        TypeError: `text`, `title` or `legend` is not a string.
 
     Example:
 
@@ -106,6 +108,7 @@ def highlight(
     ['A', 'superb', 'film.']
     """
     path = check_path(path)
+    check_titles(title=title, legend=legend)
     passage = split_text(text, offsets, weights, cut)
     fonts = fonts_for([text, title or "", legend or "", NOTE, NOT_READ])
     ruler = Ruler(fonts)
@@ -172,6 +175,8 @@ def _draw_legend(page, passage, legend, ruler):
         np.linspace(0.0, 1.0, 256)[None, :],
         cmap=colormap(theme),
         aspect="auto",
+        interpolation="none",
+        origin="upper",
         extent=(left, right, page.y, top),
     )
     frame = Rectangle(

@@ -3,6 +3,7 @@
 import re
 from html import escape
 
+from keras_attention.visualize._checks import check_titles
 from keras_attention.visualize._colors import (
     DARK,
     LIGHT,
@@ -94,6 +95,7 @@ def highlight_html(
     Raises:
         ValueError: pairs outside the text, unsorted or overlapping; another number of
             weights; weights that are negative or not finite; a weight on a cut part.
+        TypeError: `text`, `title`, `subtitle` or `note` is not a string.
 
     Example:
 
@@ -104,6 +106,7 @@ def highlight_html(
     >>> '<span class="t w20" title="weight 0.9">superb</span>' in page
     True
     """
+    check_titles(title=title, subtitle=subtitle, note=note)
     passage = split_text(text, offsets, weights, cut)
     heading = f"<h1>{shown(title)}</h1>\n" if title else ""
     heading += f'<p class="subtitle">{shown(subtitle)}</p>\n' if subtitle else ""
@@ -140,7 +143,7 @@ def highlight_fragment(
         A string.
 
     Raises:
-        ValueError: as `highlight_html`.
+        ValueError, TypeError: as `highlight_html`.
 
     Example:
 
@@ -148,6 +151,7 @@ def highlight_fragment(
     >>> highlight_fragment("superb", [(0, 6)], [0.9]).startswith("<div style=")
     True
     """
+    check_titles(title=title, note=note)
     theme = theme_for(dark)
     passage = split_text(text, offsets, weights, cut)
     small = f"font-size:12px;line-height:1.5;color:{theme.faint};margin-top:10px"

@@ -8,7 +8,7 @@ import numpy as np
 
 # The finest at which the maps fit is taken. A code has 16 bits: 1 / 0.0001 fits.
 STEPS = (0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-LIMIT = 14_500_000  # characters of all maps together: with the rest under 15 MB
+LIMIT = 14_500_000  # characters of all data: with the rest of a page under 15 MB
 THUMBNAIL = 32  # cells a side, at most
 
 

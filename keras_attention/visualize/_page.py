@@ -4,8 +4,8 @@ from base64 import b64encode
 
 import numpy as np
 
-from keras_attention.visualize._checks import check_labels
-from keras_attention.visualize._document import document
+from keras_attention.visualize._checks import check_labels, check_titles
+from keras_attention.visualize._document import as_json, document
 from keras_attention.visualize._html import LEVELS, printable
 from keras_attention.visualize._layout import direction_of, opposite_runs
 from keras_attention.visualize._maps import checked_layers
@@ -14,6 +14,7 @@ from keras_attention.visualize._paths import checked_path, write_whole
 from keras_attention.visualize._spans import NOTE, SIGNS
 
 _EMPTY, _SPACE = "\N{EMPTY SET}", "\N{OPEN BOX}"
+_TAG = 60  # characters around a map
 
 
 def page(
@@ -59,6 +60,8 @@ def page(
         ValueError: weights that are not from 0 to 1, have another number of axes (a
             batch was left in) or do not match the tokens; more weights than a page of
             15 MB can hold; a `path` with another suffix.
+        TypeError: a token is neither a string nor a number; `title`, `subtitle` or
+            `note` is not a string.
         FileNotFoundError: there is no folder for `path`.
 
     Example:
@@ -74,14 +77,15 @@ def page(
         path = _path_of_result(rows, columns, path)
         return page(**{**weights.attention_maps(), **given}, path=path, note=note)
     path = checked_path(path, (".html",))
+    check_titles(title=title, subtitle=subtitle, note=note)
     rows, columns = _tokens(rows, columns)
     keys = rows if columns is None else columns
     layers = checked_layers(weights, rows, keys)
-    step, texts = _packed(layers)
-    data = _data(layers, rows, columns, step)
+    data = _data(layers, rows, columns)
+    data["step"], texts = _packed(layers, len(as_json(data)))
     html = document(data, texts, title, subtitle, note)
     if path is not None:
-        write_whole(path, html)
+        write_whole(path, html.encode("utf-8"))
     return html
 
 
@@ -105,9 +109,10 @@ def _tokens(rows, columns):
     return rows, None if columns is None else check_labels(columns, "columns")
 
 
-def _packed(layers):
+def _packed(layers, rest):
+    """Packs the maps of a page whose other data are `rest` characters."""
     maps = [weights for layer in layers for weights in layer.maps.values()]
-    packed = pack(maps, LIMIT)
+    packed = pack(maps, LIMIT - rest - _TAG * len(maps))
     if packed is None:
         raise ValueError(
             "`weights` must fit into a page of 15 MB without most of them rounded to "
@@ -117,8 +122,8 @@ def _packed(layers):
     return packed
 
 
-def _data(layers, rows, columns, step):
-    """Returns what the page's script reads, but for the maps, as plain types."""
+def _data(layers, rows, columns):
+    """Returns what the page's script reads, but for maps and step, as plain types."""
     maps = [weights for layer in layers for weights in layer.maps.values()]
     small = np.stack([thumbnail(weights) for weights in maps])
     return {
@@ -131,7 +136,6 @@ def _data(layers, rows, columns, step):
             }
             for layer in layers
         ],
-        "step": step,
         "levels": LEVELS,
         "thumbnails": {
             "rows": small.shape[1],

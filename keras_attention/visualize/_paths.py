@@ -1,7 +1,8 @@
-"""Where a drawing may be written, and a text file that is whole or absent."""
+"""Where a drawing may be written, and a file that is whole or absent."""
 
 import os
 from pathlib import Path
+from secrets import token_hex
 
 
 def checked_path(path, suffixes):
@@ -12,7 +13,7 @@ def checked_path(path, suffixes):
     """
     if path is None:
         return None
-    path = Path(path)
+    path = Path(path).expanduser()
     if path.suffix.lower() not in suffixes:
         *others, last = suffixes
         listed = f"{', '.join(others)} or {last}" if others else last
@@ -28,11 +29,11 @@ def checked_path(path, suffixes):
     return path
 
 
-def write_whole(path, text):
-    """Writes `text` in UTF-8 under a temporary name beside `path`, then renames it."""
-    temporary = path.with_name(f"tmp.{path.name}")
+def write_whole(path, content):
+    """Writes bytes under a temporary name of its own beside `path`, then renames it."""
+    temporary = path.with_name(f"tmp.{token_hex(8)}")
     try:
-        temporary.write_bytes(text.encode("utf-8"))
+        temporary.write_bytes(content)
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)

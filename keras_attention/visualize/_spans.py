@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Rounding in float16 models may leave a weight this far below 0 (or above 1).
-TOLERANCE = 1e-3
+from keras_attention.visualize._checks import TOLERANCE, check_numbers, check_text
 
 # Drawn in the place of characters that are only room.
 SIGNS = {
@@ -59,7 +58,9 @@ def split_text(text, offsets, weights, cut=()):
     Raises:
         ValueError: pairs outside the text, unsorted or overlapping; another number of
             weights; weights that are negative or not finite; a weight on a cut part.
+        TypeError: `text` is not a string.
     """
+    check_text(text)
     offsets = _pairs(offsets, "offsets", len(text))
     weights = _checked_weights(weights, len(offsets))
     cut = _merged(_pairs(cut, "cut", len(text)))
@@ -120,7 +121,11 @@ def _check_order(tokens):
 
 
 def _checked_weights(weights, count):
-    weights = np.asarray(weights, dtype="float64")
+    weights = check_numbers(
+        weights,
+        expected="numbers, one for each of the offsets",
+        advice="Give the weights of one text.",
+    )
     if weights.shape not in ((count,), (count, 1)):
         raise ValueError(
             f"`weights` must hold one weight for each of the {count} offsets. Received "

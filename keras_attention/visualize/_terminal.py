@@ -31,6 +31,7 @@ def highlight_terminal(text, offsets, weights, *, cut=(), dark=True):
     Raises:
         ValueError: pairs outside the text, unsorted or overlapping; another number of
             weights; weights that are negative or not finite; a weight on a cut part.
+        TypeError: `text` is not a string.
 
     Example:
 
