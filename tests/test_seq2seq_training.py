@@ -327,7 +327,7 @@ HAVE_A_TEST_OF_THEIR_OWN = {
     *("task", "model", "out", "data", "resume", "weights", "metric"),
     *("source_column", "target_column", "validation_sentences", "num_beams"),
     *("num_heads", "intermediate_dim", "attention_units"),
-    *("scheduled_sampling", "bfloat16", "patience", "lowercase"),
+    *("scheduled_sampling", "bfloat16", "patience", "lowercase", "teacher"),
 }
 
 

@@ -9,6 +9,7 @@ import shutil
 from zoo.files import read_json, write_json, write_text
 
 CHECKPOINTS = "checkpoints"
+TEACHER = "teacher.json"  # written before a run begins, and kept if it does not
 
 
 def write_csv(path, rows):
@@ -81,7 +82,7 @@ def open_run(out, config, resume):
         raise ValueError(f"`out` must be a folder. Received: the file '{folder}'.")
     begun = folder / "config.json"
     if not begun.exists():
-        if folder.exists() and any(folder.iterdir()):
+        if folder.exists() and {path.name for path in folder.iterdir()} - {TEACHER}:
             raise ValueError(
                 f"The folder '{folder}' is not empty and holds no run. Give another "
                 "`out`, or empty it."

@@ -1,13 +1,17 @@
 """Trains the zoo's models of two texts, or a user's own, from pairs of texts."""
 
+import dataclasses
+
 import numpy as np
 
 from training import pair_batches
 from training.datasets import reference_groups
+from training.distillation import distilled
 from training.epochs import EpochRun, carry_out
 from training.losses import TokenAccuracy, TokenCrossentropy
 from training.optimization import adam, check_tensorflow
 from training.pair_ids import encoded, fingerprint, spread
+from training.run_folder import TEACHER
 from training.scheduled_sampling import ScheduledSampling
 from training.seq2seq_artifacts import plot_sample, write_translator
 from training.seq2seq_evaluate import (
@@ -49,6 +53,11 @@ def train(config, progress=True):
     def start(folder):
         parts = read_pairs(config)
         translator = starting_translator(config, parts.train)
+        if config.teacher:
+            folder.mkdir(parents=True, exist_ok=True)
+            path = folder / TEACHER
+            train = distilled(parts.train, config.teacher, path, progress)
+            parts = dataclasses.replace(parts, train=train)
         return Seq2SeqRun(config, folder, translator, parts, progress)
 
     return carry_out(config, start, config.data or config.task)

@@ -46,6 +46,11 @@ class Seq2SeqConfig(RunOptions):
     weights: str | None = option(
         None, "start from the folder of a run, or a model of the zoo [random]"
     )
+    teacher: str | None = option(
+        None,
+        "learn what this model writes for the training sources, in the place of their "
+        "own targets: a model of the zoo, or the folder of a run [none]",
+    )
     vocabulary_size: int | None = option(
         None,
         "number of ids of a vocabulary; rarer tokens are unknown [bpe: 6000, else all]",

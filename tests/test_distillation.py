@@ -1,0 +1,86 @@
+"""A run that learns what a trained model wrote."""
+
+import json
+
+import pytest
+
+import zoo
+from training import seq2seq
+from training.datasets import Pairs
+from training.distillation import distilled
+from training.seq2seq_config import Seq2SeqConfig
+
+PAIRS = Pairs(["abc", "xyz", "abc"], ["one", "two", "three"], "a table")
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """What the zoo's reversing model writes for the sources: {source: target}."""
+    path = tmp_path_factory.mktemp("teacher") / "teacher.json"
+    distilled(PAIRS, "reverse_luong", path, progress=False)
+    return path
+
+
+def test_each_source_stands_once_with_what_the_teacher_writes(path):
+    pairs = distilled(PAIRS, "reverse_luong", path, progress=False)
+    assert pairs.sources == ["abc", "xyz"]
+    assert pairs.targets == ["cba", "zyx"]
+    assert pairs.source == "a table, targets by reverse_luong"
+
+
+def test_the_teacher_writes_once(path, monkeypatch):
+    monkeypatch.setattr(zoo, "load", None)
+    pairs = distilled(PAIRS, "reverse_luong", path, progress=False)
+    assert pairs.targets == ["cba", "zyx"]
+
+
+def test_a_run_learns_from_the_teacher_and_is_measured_by_the_data(
+    tmp_path, monkeypatch
+):
+    class Begun(Exception):
+        pass
+
+    def begin(config, folder, translator, parts, progress):
+        raise Begun(parts, folder)
+
+    monkeypatch.setattr(seq2seq, "Seq2SeqRun", begin)
+    table = tmp_path / "pairs.tsv"
+    strings = [a + b for a in "abcdefgh" for b in "ijklmnop"]
+    table.write_text("".join(f"{text}\tdata\n" for text in strings))
+    config = Seq2SeqConfig(
+        task=str(table),
+        model="luong",
+        out=str(tmp_path / "run"),
+        teacher="reverse_luong",
+    )
+    with pytest.raises(Begun) as raised:
+        seq2seq.train(config, progress=False)
+    parts, folder = raised.value.args
+    assert parts.train.targets == [source[::-1] for source in parts.train.sources]
+    assert set(parts.validation.targets) == set(parts.test.targets) == {"data"}
+    written = json.loads((folder / "teacher.json").read_text())
+    assert written.keys() == set(parts.train.sources)
+    monkeypatch.setattr(zoo, "load", None)  # a second try needs the teacher no more
+    with pytest.raises(Begun):
+        seq2seq.train(config, progress=False)
+
+
+def test_a_source_for_which_it_writes_nothing_is_left_out(tmp_path):
+    path = tmp_path / "teacher.json"
+    path.write_text(json.dumps({"abc": "", "xyz": "zyx"}))
+    pairs = distilled(PAIRS, "reverse_luong", path)
+    assert (pairs.sources, pairs.targets) == (["xyz"], ["zyx"])
+
+
+@pytest.mark.parametrize("targets", [{"abc": "cba"}, {"abc": "cba", "other": "x"}])
+def test_a_file_of_other_sources_is_refused(tmp_path, targets):
+    path = tmp_path / "teacher.json"
+    path.write_text(json.dumps(targets))
+    with pytest.raises(ValueError, match=r"for the 2 sources.*Remove it"):
+        distilled(PAIRS, "reverse_luong", path)
+
+
+def test_a_classifier_is_no_teacher(tmp_path):
+    with pytest.raises(ValueError, match=r"a model of two texts.*a classifier"):
+        distilled(PAIRS, "imdb_bilstm", tmp_path / "teacher.json", progress=False)
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,73 @@
+"""Sequence-level distillation: training pairs whose targets a trained model wrote.
+
+People translate one sentence in many ways, and a small model cannot learn them all.
+What a larger model writes is one way, and an easier one: Kim & Rush (2016),
+"Sequence-Level Knowledge Distillation", arXiv:1606.07947, section 3.2.
+"""
+
+from rich.console import Console
+from rich.progress import track
+
+import zoo
+from training.datasets import Pairs
+from zoo.files import read_json, write_json
+from zoo.translator import Translator
+
+AT_ONCE = 2_048  # sources between two steps of the progress bar
+BATCH_SIZE = 128
+
+
+def distilled(pairs, teacher, path, progress=True):
+    """The same sources, each once, with what the teacher writes for them.
+
+    Args:
+        pairs: The training `Pairs`. Their own targets are left out.
+        teacher: A model of the zoo or the folder of a run, as `zoo.load` takes it.
+        path: A JSON file, {source: target}. It is read if it is there, and written if
+            it is not: the teacher works once, whatever happens to the run.
+        progress: Whether to show a bar, on standard error.
+
+    Returns:
+        `Pairs`. A source for which the teacher writes nothing is left out.
+
+    Raises:
+        ValueError: if the teacher is no model of two texts, or the file was made of
+            other sources.
+    """
+    sources = list(dict.fromkeys(pairs.sources))
+    if not path.exists():
+        write_json(path, _written_by(teacher, sources, progress))
+    targets = read_json(path)
+    if targets.keys() != set(sources):
+        raise ValueError(
+            f"'{path}' must hold what the teacher writes for the {len(sources):,} "
+            f"sources of the data. It holds {len(targets):,} others. Remove it, for "
+            "the teacher to write anew."
+        )
+    kept = [source for source in sources if targets[source]]
+    return Pairs(
+        kept,
+        [targets[source] for source in kept],
+        f"{pairs.source}, targets by {teacher}",
+    )
+
+
+def _written_by(teacher, sources, progress):
+    translator = zoo.load(teacher)
+    if not isinstance(translator, Translator):
+        raise ValueError(
+            f"`teacher` must be a model of two texts. Received: '{teacher}', which is "
+            f"{translator.name}, a classifier."
+        )
+    sources = sorted(sources, key=len)
+    parts = track(
+        [sources[i : i + AT_ONCE] for i in range(0, len(sources), AT_ONCE)],
+        f"{translator.name} writes",
+        console=Console(stderr=True),
+        disable=not progress,
+    )
+    written = {}
+    for part in parts:
+        found = translator.translate(part, num_beams=1, batch_size=BATCH_SIZE)
+        written.update((each.source, each.text) for each in found)
+    return written
