@@ -44,6 +44,15 @@ def tatoeba():
 
 
 @pytest.fixture(scope="session")
+def cmudict():
+    """The folder of the words and their phones, if it is there.
+
+    ATTENTION_ZOO_CMUDICT names it; the default is shared/data/g2p beside the checkout.
+    """
+    return _data_folder("ATTENTION_ZOO_CMUDICT", "g2p")
+
+
+@pytest.fixture(scope="session")
 def imdb_files():
     """The folder of the real reviews (train.tsv.gz, test.tsv.gz, ...), if it is there.
 

@@ -12,14 +12,14 @@ import tensorflow as tf
 import zoo
 from tests.killed_runs import check_same_end, kill_in_the_second_epoch
 from training import epochs, run_folder
-from training.datasets import load_task
+from training.datasets import Pairs, load_task
 from training.optimization import WarmUp, adam, fit_epoch
 from training.pair_ids import spread
 from training.scheduled_sampling import ScheduledSampling
 from training.seq2seq import Seq2SeqRun, train, usual_epochs
 from training.seq2seq_config import Seq2SeqConfig
 from training.seq2seq_evaluate import ForcedMeasures, evaluate
-from training.seq2seq_start import read_pairs, starting_translator
+from training.seq2seq_start import make_tokenizers, read_pairs, starting_translator
 from training.seq2seq_tasks import MODELS
 from training.ship import ship
 from zoo.weight_files import sha256
@@ -477,6 +477,14 @@ def test_lower_case_is_for_training_and_use(tmp_path):
     assert translator.source_tokenizer.encode("RED Red red") == (
         3 * translator.source_tokenizer.encode("red")
     )
+
+
+def test_a_word_is_pronounced_in_any_case(tmp_path):
+    plan = Seq2SeqConfig(task="g2p", model="transformer", out=str(tmp_path))
+    source, target = make_tokenizers(plan, Pairs(["ABBA"], ["AE B AH"], "-"))
+    assert source.encode("ABBA") == source.encode("abba")
+    assert source.decode(source.encode("AbbA")) == "abba"
+    assert target.decode(target.encode("AE B AH")) == "AE B AH"
 
 
 def test_sources_to_decode_come_from_all_over_the_part():

@@ -75,14 +75,14 @@ def make_tokenizers(config, pairs):
         both = _tokenizer(config, task.source_tokens, pairs.sources + pairs.targets)
         return both, both
     return (
-        _tokenizer(config, task.source_tokens, pairs.sources),
+        _tokenizer(config, task.source_tokens, pairs.sources, task.any_case),
         _tokenizer(config, task.target_tokens, pairs.targets),
     )
 
 
-def _tokenizer(config, kind, texts):
+def _tokenizer(config, kind, texts, any_case=False):
     size = config.vocabulary_size or (VOCABULARY_SIZE if kind == "bpe" else None)
-    return SequenceTokenizer.train(texts, kind, size, config.lowercase)
+    return SequenceTokenizer.train(texts, kind, size, config.lowercase or any_case)
 
 
 def _trained_start(config):

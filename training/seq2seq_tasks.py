@@ -20,6 +20,7 @@ class Task:
         joint: Whether both texts have one vocabulary and one embedding.
         settings: What to use for options that are left out.
         transformer: What a Transformer has instead.
+        any_case: Whether sources are read in lower case, however they are written.
         mirrored: Whether the right alignment runs from the last to the first, so that
             it can be measured too.
     """
@@ -30,6 +31,7 @@ class Task:
     joint: bool
     settings: dict
     transformer: dict = dataclasses.field(default_factory=dict)
+    any_case: bool = False
     mirrored: bool = False
 
     def setting(self, name, model):
@@ -75,6 +77,7 @@ TASKS = {
         False,
         {**_LARGE, "epochs": 30},
         transformer={**_DEEP, "intermediate_dim": 512},
+        any_case=True,  # the dictionary has capitals alone
     ),
     "en-fr": Task("bleu", "bpe", "bpe", True, _LARGE, transformer=_DEEP),
 }
