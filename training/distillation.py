@@ -24,7 +24,8 @@ def distilled(pairs, teacher, path, progress=True):
         pairs: The training `Pairs`. Their own targets are left out.
         teacher: A model of the zoo or the folder of a run, as `zoo.load` takes it.
         path: A JSON file, {source: target}. It is read if it is there, and written if
-            it is not: the teacher works once, whatever happens to the run.
+            it is not, with its folder: the teacher works once, whatever happens to the
+            run afterwards.
         progress: Whether to show a bar, on standard error.
 
     Returns:
@@ -36,6 +37,7 @@ def distilled(pairs, teacher, path, progress=True):
     """
     sources = list(dict.fromkeys(pairs.sources))
     if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
         write_json(path, _written_by(teacher, sources, progress))
     targets = read_json(path)
     if targets.keys() != set(sources):

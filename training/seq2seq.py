@@ -54,7 +54,6 @@ def train(config, progress=True):
         parts = read_pairs(config)
         translator = starting_translator(config, parts.train)
         if config.teacher:
-            folder.mkdir(parents=True, exist_ok=True)
             path = folder / TEACHER
             train = distilled(parts.train, config.teacher, path, progress)
             parts = dataclasses.replace(parts, train=train)
