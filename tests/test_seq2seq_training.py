@@ -396,8 +396,7 @@ def test_the_rate_rises_to_its_peak_and_falls_by_the_square_root():
         ({"learning_rate": float("inf")}, "`learning_rate` must be at least 0"),
         ({"weights": " "}, "`weights` is empty"),
         ({"weights": "x", "units": 8}, "`units` has no effect with `weights`"),
-        ({"weights": "x", "dropout": 0.3}, "`dropout` has no effect with `weights`"),
-        ({"weights": "x", "dropout": 0.0}, "`dropout` has no effect with `weights`"),
+        ({"weights": "x", "num_layers": 0}, "`num_layers` must be at least 1"),
         ({"weights": "x", "lowercase": True}, "`lowercase` has no effect"),
     ],
 )
@@ -427,6 +426,37 @@ def test_a_start_may_be_a_saved_pipeline_or_a_model_of_the_zoo(pairs, runs, tmp_
         ):
             np.testing.assert_array_equal(one, other)
         assert (translator.name, translator.maxlen) == ("pairs_luong", 9)
+
+
+@pytest.mark.parametrize("model", ["luong", "transformer"])
+def test_a_start_may_have_another_dropout(pairs, runs, tmp_path, model):
+    folder, _ = runs[model]
+    plan = config(pairs, tmp_path / "run", model, weights=str(folder), dropout=0.4)
+    begun, changed = zoo.load(folder), starting_translator(plan, None)
+    for one, other in zip(
+        begun.model.get_weights(), changed.model.get_weights(), strict=True
+    ):
+        np.testing.assert_array_equal(one, other)
+    factory = zoo.seq2seq.FACTORIES[f"seq2seq_{model}"]
+    sizes = {**SIZES[model], "embedding_dim": QUICK["embedding_dim"]}
+    made = factory(
+        weights=None,
+        source_vocabulary_size=begun.source_tokenizer.vocabulary_size,
+        target_vocabulary_size=begun.target_tokenizer.vocabulary_size,
+        dropout=0.4,
+        **sizes,
+    )
+    rates = [rate for layer in made.layers for rate in dropouts(layer)]
+    assert 0.4 in rates
+    assert [r for layer in changed.model.layers for r in dropouts(layer)] == rates
+    texts = [each.translate(["red cat"])[0].text for each in (begun, changed)]
+    assert texts[0] == texts[1]
+
+
+def dropouts(layer):
+    """What a layer's settings say of dropout."""
+    settings = layer.get_config()
+    return [settings[name] for name in ("rate", "dropout") if name in settings]
 
 
 @pytest.mark.parametrize(
@@ -605,11 +635,11 @@ def test_a_run_is_shipped_from_a_home_folder_by_the_sizes_of_its_start(
     runs, pairs, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("HOME", str(runs["luong"][0].parent))
-    plan = config(pairs, tmp_path / "further", weights="~/luong", epochs=1)
+    plan = config(pairs, tmp_path / "further", weights="~/luong", epochs=1, dropout=0.4)
     train(plan, progress=False)
-    first = ship("~/luong", "first", tmp_path)
-    further = ship(plan.out, "further", tmp_path)
-    assert further["architecture"] == first["architecture"]
+    first = ship("~/luong", "first", tmp_path)["architecture"]
+    further = ship(plan.out, "further", tmp_path)["architecture"]
+    assert further == {**first, "dropout": 0.4} != first
 
 
 def test_products_in_bfloat16_learn_nearly_the_same(runs, pairs, tmp_path, monkeypatch):

@@ -96,7 +96,12 @@ class Seq2SeqConfig(RunOptions):
         0.05, "fraction of all steps that the rate rises", least=0, most=0.99
     )
     clip_norm: float = option(1.0, "greatest norm of all gradients together", least=0)
-    dropout: float | None = option(None, "see the model's factory", least=0, most=0.99)
+    dropout: float | None = option(
+        None,
+        "fraction dropped [the factory's, or that of --weights]",
+        least=0,
+        most=0.99,
+    )
     label_smoothing: float | None = option(
         None, "share of the target that all tokens get", least=0, most=0.99
     )
@@ -161,7 +166,7 @@ class Seq2SeqConfig(RunOptions):
         if self.weights:
             sizes = ("embedding_dim", "num_layers", "units", "attention_units", "cell")
             of_texts = ("vocabulary_size", "tokens", "lowercase")
-            names = (*sizes, *OF_LUONG, *OF_TRANSFORMER, "dropout", *of_texts)
+            names = (*sizes, *OF_LUONG, *OF_TRANSFORMER, *of_texts)
             self._refuse("`weights`, which decide them", names)
 
     def _refuse(self, why, names):

@@ -4,6 +4,7 @@ import pathlib
 
 import zoo
 from training import datasets
+from training.dropout import with_dropout
 from zoo import seq2seq
 from zoo.seq2seq_sizes import DEFAULTS, checked_sizes
 from zoo.tokens import SequenceTokenizer
@@ -99,8 +100,11 @@ def _trained_start(config):
             f"'{config.weights}', a model called {start.model.name}. Say the --model "
             "that it is, or give others."
         )
+    model = start.model
+    if config.dropout is not None:
+        model = with_dropout(model, config.dropout)
     return Translator(
-        start.model,
+        model,
         start.source_tokenizer,
         start.target_tokenizer,
         config.maxlen or start.maxlen,

@@ -73,15 +73,17 @@ def ship(run, name=None, folder=registry.WEIGHTS_FOLDER, replace=False):
 
 def _architecture(run, translator):
     """The arguments of the factory that made a run's model of two texts."""
-    begun = read_json(run / "config.json")["training"]
+    told = read_json(run / "config.json")["training"]
     names = {field.name for field in dataclasses.fields(Seq2SeqConfig)}
-    options = {key: value for key, value in begun.items() if key in names}
+    options = {key: value for key, value in told.items() if key in names}
     config = Seq2SeqConfig(**options, out=str(run))
     if config.weights:  # they decided the sizes
         if config.weights in registry.names():
             first, *_ = registry.find(config.weights).weights.values()
-            return first.architecture
-        return _architecture(pathlib.Path(config.weights).expanduser(), translator)
+            begun = first.architecture
+        else:
+            begun = _architecture(pathlib.Path(config.weights).expanduser(), translator)
+        return begun if config.dropout is None else {**begun, "dropout": config.dropout}
     factory = f"seq2seq_{config.model}"
     architecture = {
         **DEFAULTS[factory],

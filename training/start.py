@@ -3,12 +3,12 @@
 import dataclasses
 import pathlib
 
-import keras
 import numpy as np
 
 import zoo
 from training import datasets
 from training.datasets.text_files import ending
+from training.dropout import with_dropout
 from zoo import registry, sentiment
 from zoo.pipelines import SentimentClassifier
 from zoo.text import Tokenizer
@@ -140,19 +140,8 @@ def starting_classifier(config, data, start=None):
         if start.labels != labels:
             model = sentiment.with_new_head(model, len(labels))
         if config.dropout is not None:
-            model = _with_dropout(model, config.dropout)
+            model = with_dropout(model, config.dropout)
     return SentimentClassifier(model, tokenizer, labels, config.maxlen, config.name)
-
-
-def _with_dropout(model, rate):
-    """The model with another dropout; its other layers are shared."""
-
-    def layer_for(layer):
-        if not isinstance(layer, keras.layers.Dropout):
-            return layer
-        return type(layer).from_config({**layer.get_config(), "rate": rate})
-
-    return keras.models.clone_model(model, clone_function=layer_for)
 
 
 def imdb_tokenizer():
