@@ -215,6 +215,21 @@ def test_the_coldest_samples_are_greedy():
         assert same(found, greedy(toy))
 
 
+@pytest.mark.parametrize("temperature", [1e-9, 1e-46, 1e-300])
+def test_a_temperature_may_be_as_small_as_a_number_can_be(temperature):
+    toy = Toy(4)
+    found = samples(toy, num_return=1, temperature=temperature)
+    assert same(found, greedy(toy))
+
+
+@pytest.mark.parametrize("temperature", [1e9, 1e38, 1e300])
+def test_at_the_greatest_temperatures_all_that_may_be_is_alike(temperature):
+    logits = np.array([[-np.inf, 3.0, 5.0, -40.0]] * 3, "float32")
+    numbers = np.array([0.1, 0.5, 0.9], "float32")
+    given = map(ops.convert_to_tensor, (logits, numbers))
+    assert values(draw(*given, temperature)).tolist() == [1, 2, 3]
+
+
 def test_samples_keep_to_what_may_be_emitted():
     toy = Toy(5, scale=0.1)
     found = samples(toy, num_return=31, min_length=3, forbidden_ids=(2, 6))

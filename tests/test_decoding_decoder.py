@@ -237,6 +237,31 @@ def test_options_and_arguments_that_do_not_fit(stepper):
         Decoder(stepper, sample, max_length=7)(sources())
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"max_lengths": [3, 4]}, r"\(2,\) for 3 sentences. Leave it out, or give 3"),
+        ({"max_lengths": [3, 4, 5, 6]}, r"`max_lengths` must be integers \(sentences"),
+        ({"max_lengths": [3]}, r"shape \(1,\) for 3"),
+        ({"max_lengths": 3}, r"shape \(\) for 3"),
+        ({"max_lengths": [3, 4.5, 5]}, "`max_lengths` must be integers. .* float64"),
+        ({"max_lengths": [3, 0, 5]}, "from 1 to under .*Received: 0 to 5"),
+        ({"max_lengths": [3, 2**40, 5]}, "Received: 3 to 1099511627776"),
+        ({"sentence_ids": [3, 4]}, r"`sentence_ids` must be integers \(sentences,\)"),
+        ({"sentence_ids": [-1, 4, 5]}, "`sentence_ids` must be integers from 0"),
+        ({"source_ids": sources() - 1}, "`source_ids` must be integers from 0"),
+        ({"source_ids": sources() + 0.5}, "`source_ids` must be integers. .* float64"),
+        ({"source_ids": sources() + np.nan}, "`source_ids` must be .* no whole"),
+        ({"source_ids": sources() + np.inf}, "`source_ids` must be .* no whole"),
+        ({"source_ids": sources() > 0}, "`source_ids` must be integers. .* bool"),
+    ],
+)
+def test_numbers_are_neither_guessed_nor_rounded(stepper, given, message):
+    decoder = Decoder(stepper, sample, max_length=7)
+    with pytest.raises(ValueError, match=message):
+        decoder(**{"source_ids": sources(), "seed": 3, **given})
+
+
 # ---- what a next-token function gives
 
 
@@ -310,6 +335,16 @@ def test_an_ensemble_takes_lists_alone():
 
     with pytest.raises(ValueError, match="must be a list of 2, one"):
         beam_search(ensemble([next_token] * 2), np.zeros((2, 2)), max_length=4)
+
+
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_an_ensemble_has_one_vocabulary(search):
+    def next_token(size):
+        return lambda state, token: (np.zeros((len(token), size)), state, None)
+
+    state = [np.zeros((2, 2))] * 2
+    with pytest.raises(ValueError, match=r"one vocabulary.*logits of 6, 7 ids"):
+        search(ensemble([next_token(6), next_token(7)]), state, max_length=4)
 
 
 @pytest.mark.parametrize("shape", [(3,), (0, 0), (2, 0), (1, 2, 3)])

@@ -1,6 +1,8 @@
 """Text in, text and alignments out: the pipeline of the models of two texts."""
 
+import copy
 import logging
+import pickle
 import threading
 
 import keras
@@ -435,6 +437,21 @@ def test_a_saved_pipeline_loads_and_writes_the_same(translators, kind, tmp_path)
     (tmp_path / "saved" / "target.tokenizer.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"no target\.tokenizer\.json"):
         zoo.load(tmp_path / "saved")
+
+
+@pytest.mark.parametrize(
+    "again", [copy.deepcopy, lambda pipeline: pickle.loads(pickle.dumps(pipeline))]
+)
+@pytest.mark.parametrize("kind", ["luong", "transformer"])
+def test_a_copied_pipeline_writes_the_same(translators, kind, again):
+    translator = translators[kind]
+    written = translator.translate(TEXTS)
+    copied = again(translator)
+    assert copied.model is not translator.model
+    assert (copied.name, copied.maxlen) == (translator.name, translator.maxlen)
+    for one, other in zip(written, copied.translate(TEXTS), strict=True):
+        assert one.text == other.text
+        assert one.score == pytest.approx(other.score, abs=1e-5)
 
 
 def test_the_alignment_as_pharaoh_text_and_as_a_picture(translators, tmp_path):

@@ -62,6 +62,11 @@ class Translator:
             f"{self.model.count_params():,} parameters)"
         )
 
+    def __reduce__(self):
+        """Pickled and copied as what it was made of: searches are compiled anew."""
+        made_of = self._model, self.source_tokenizer, self.target_tokenizer
+        return type(self), (*made_of, self.maxlen, self.name)
+
     # ---- text to text
 
     def translate(

@@ -2,6 +2,8 @@
 
 import numbers
 
+import numpy as np
+
 from zoo.checks import check_integer, check_number
 
 
@@ -58,3 +60,42 @@ def check_seed(seed):
             f"`seed` must be under 2**31. Received: {seed}. Take a smaller one."
         )
     return int(seed)
+
+
+def integers(name, values, least, batch=None):
+    """An int32 array of whole numbers: nothing is rounded, and nothing wraps around.
+
+    Args:
+        name: Of the argument.
+        values: Array, or what NumPy makes one of.
+        least: The least that an integer may be.
+        batch: B, if there must be one for each sentence, (B,); None for any shape.
+
+    Raises:
+        ValueError: for other numbers, and another shape.
+
+    Example:
+
+    >>> integers("max_lengths", [7, 9], least=1, batch=2).tolist()
+    [7, 9]
+    """
+    array = np.asarray(values)
+    if batch is not None and array.shape != (batch,):
+        raise ValueError(
+            f"`{name}` must be integers (sentences,), one for each. Received: shape "
+            f"{array.shape} for {batch} sentences. Leave it out, or give {batch}."
+        )
+    if not array.size:
+        return array.astype("int32")
+    whole = array.dtype.kind in "iuf" and np.isfinite(array).all()
+    if not whole or (np.rint(array) != array).any():
+        raise ValueError(
+            f"`{name}` must be integers. Received: values of the type {array.dtype} "
+            "that are no whole numbers. Round them yourself: nothing is rounded here."
+        )
+    if array.min() < least or array.max() >= 2**31:
+        raise ValueError(
+            f"`{name}` must be integers from {least} to under 2**31. Received: "
+            f"{array.min()} to {array.max()}. Correct those outside."
+        )
+    return array.astype("int32")

@@ -6,7 +6,7 @@ import numpy as np
 from keras import ops
 
 from zoo.compiled import compiled
-from zoo.decoding.arguments import check_seed
+from zoo.decoding.arguments import check_seed, integers
 from zoo.decoding.ensembles import variables_of
 from zoo.decoding.hypotheses import Hypotheses
 
@@ -58,20 +58,19 @@ class Decoder:
         """The hypotheses of a batch.
 
         Args:
-            source_ids: Integers (B, S), 0 after the end.
-            max_lengths: Integers (B,), a limit for each sentence, of at most
-                max_length.
+            source_ids: Integers (B, S) of at least 0, 0 after the end.
+            max_lengths: Integers (B,) of at least 1, a lower limit for each sentence.
             seed: An integer of at least 0, to draw samples by.
-            sentence_ids: Integers (B,): see `sample`.
+            sentence_ids: Integers (B,) of at least 0: see `sample`.
 
         Returns:
             `Hypotheses` of NumPy arrays.
 
         Raises:
-            ValueError: if `source_ids` is of another rank or has no column, or `seed`
-                does not go with the search.
+            ValueError: for other numbers or another number of them; if `source_ids` is
+                of another rank or has no column; or `seed` does not go with the search.
         """
-        source_ids = np.asarray(source_ids, "int32")
+        source_ids = integers("source_ids", source_ids, 0)
         if source_ids.ndim != 2 or not source_ids.shape[1]:
             raise ValueError(
                 "`source_ids` must be (sentences, tokens), one column at least. "
@@ -92,8 +91,12 @@ class Decoder:
             max_lengths = np.full(batch, self.max_length)
         if sentence_ids is None:
             sentence_ids = np.arange(batch)
-        more = (max_lengths, sentence_ids, seed or 0)
-        found = self._run(source_ids, *(np.asarray(x, "int32") for x in more))
+        found = self._run(
+            source_ids,
+            integers("max_lengths", max_lengths, 1, batch),
+            integers("sentence_ids", sentence_ids, 0, batch),
+            np.asarray(seed or 0, "int32"),
+        )
         return Hypotheses(**{k: ops.convert_to_numpy(v) for k, v in found.items()})
 
     @staticmethod

@@ -19,7 +19,8 @@ def ensemble(next_tokens):
         logits are log-probabilities.
 
     Raises:
-        ValueError: if there are none, or if lists of another length come later.
+        ValueError: if there are none, or if lists of another length, or logits of
+            vocabularies of other sizes, come later.
 
     Example:
 
@@ -44,6 +45,7 @@ def ensemble(next_tokens):
         each = zip(next_tokens, state, memory, strict=True)
         results = [call(step, s, token, m) for step, s, m in each]
         logits, attention, states = zip(*results, strict=True)
+        _check_vocabularies(logits)
         attention = [a for a in attention if a is not None]
         mean = ops.mean(ops.stack(attention), axis=0) if attention else None
         return log_mean_probabilities(logits), list(states), mean
@@ -58,6 +60,16 @@ def log_mean_probabilities(logits):
     # Where no model gives a token a chance, -inf less -inf would be NaN.
     greatest = ops.where(greatest > -float("inf"), greatest, 0.0)
     return ops.log(ops.mean(ops.exp(logs - greatest), axis=0)) + greatest
+
+
+def _check_vocabularies(logits):
+    sizes = [x.shape[-1] for x in logits]
+    if len(set(sizes)) > 1:
+        raise ValueError(
+            "`next_tokens` must be of models with one vocabulary. Received: logits of "
+            f"{', '.join(map(str, sizes))} ids. Combine models that were trained with "
+            "one target tokenizer."
+        )
 
 
 def _check_count(name, values, count):

@@ -6,6 +6,7 @@ from zoo.decoding.ranking import best_logits, take_places
 
 NEVER = -float("inf")
 GOLDEN = 0x9E3779B9 - 2**32  # 2^32 / the golden ratio, as int32 throughout
+TEMPERATURES = 1e-30, 1e30  # further out nothing changes but that float32 ends
 BITS = 23  # so many that the greatest number below 1 stays below when multiplied
 
 
@@ -80,7 +81,8 @@ def draw(logits, numbers, temperature=1.0, top_k=None, top_p=None):
         logits, tokens = best_logits(logits, min(top_k or vocabulary, vocabulary))
     greatest = best_logits(logits, 1)[0]
     greatest = ops.where(greatest > NEVER, greatest, 0.0)
-    chances = ops.exp((logits - greatest) / temperature)
+    least, most = TEMPERATURES
+    chances = ops.exp((logits - greatest) / min(max(temperature, least), most))
     chances = chances / ops.sum(chances, axis=-1, keepdims=True)
     if top_p is not None:
         before = ops.cumsum(chances, axis=-1) - chances
