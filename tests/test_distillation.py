@@ -13,9 +13,15 @@ from training.seq2seq_config import Seq2SeqConfig
 PAIRS = Pairs(["abc", "xyz", "abc"], ["one", "two", "three"], "a table")
 
 
+def write(path, targets, teacher="reverse_luong"):
+    """A file as `distilled` leaves it."""
+    path.write_text(json.dumps({"teacher": teacher, "targets": targets}))
+    return path
+
+
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """What the zoo's reversing model writes for the sources: {source: target}."""
+    """The file of what the zoo's reversing model writes for the sources."""
     path = tmp_path_factory.mktemp("teacher") / "teacher.json"
     distilled(PAIRS, "reverse_luong", path, progress=False)
     return path
@@ -59,25 +65,55 @@ def test_a_run_learns_from_the_teacher_and_is_measured_by_the_data(
     assert parts.train.targets == [source[::-1] for source in parts.train.sources]
     assert set(parts.validation.targets) == set(parts.test.targets) == {"data"}
     written = json.loads((folder / "teacher.json").read_text())
-    assert written.keys() == set(parts.train.sources)
+    assert written["teacher"] == "reverse_luong"
+    assert written["targets"].keys() == set(parts.train.sources)
     monkeypatch.setattr(zoo, "load", None)  # a second try needs the teacher no more
     with pytest.raises(Begun):
         seq2seq.train(config, progress=False)
 
 
 def test_a_source_for_which_it_writes_nothing_is_left_out(tmp_path):
-    path = tmp_path / "teacher.json"
-    path.write_text(json.dumps({"abc": "", "xyz": "zyx"}))
+    path = write(tmp_path / "teacher.json", {"abc": "", "xyz": "zyx"})
     pairs = distilled(PAIRS, "reverse_luong", path)
     assert (pairs.sources, pairs.targets) == (["xyz"], ["zyx"])
 
 
 @pytest.mark.parametrize("targets", [{"abc": "cba"}, {"abc": "cba", "other": "x"}])
 def test_a_file_of_other_sources_is_refused(tmp_path, targets):
-    path = tmp_path / "teacher.json"
-    path.write_text(json.dumps(targets))
+    path = write(tmp_path / "teacher.json", targets)
     with pytest.raises(ValueError, match=r"for the 2 sources.*Remove it"):
         distilled(PAIRS, "reverse_luong", path)
+
+
+def test_what_another_teacher_wrote_is_refused(path):
+    with pytest.raises(
+        ValueError, match=r"what 'dates_luong' writes.*of 'reverse_luong'.*Remove it"
+    ):
+        distilled(PAIRS, "dates_luong", path)
+
+
+@pytest.mark.parametrize("content", [{"abc": "cba", "xyz": "zyx"}, ["abc", "xyz"]])
+def test_texts_of_no_teacher_are_refused(tmp_path, content):
+    path = tmp_path / "teacher.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"texts of no teacher.*Remove it"):
+        distilled(PAIRS, "reverse_luong", path)
+
+
+def test_what_is_cut_on_either_side_is_not_learned(tmp_path, monkeypatch):
+    teacher = zoo.load("reverse_luong")
+    teacher.maxlen = 3
+    translate = teacher.translate
+
+    def short(texts, **options):
+        return translate(texts, max_length=3, **options)  # two letters and the end
+
+    monkeypatch.setattr(teacher, "translate", short)
+    monkeypatch.setattr(zoo, "load", lambda name: teacher)
+    pairs = Pairs(["ab", "abc", "abcd"], ["-"] * 3, "a table")
+    path = tmp_path / "teacher.json"
+    found = distilled(pairs, "reverse_luong", path, progress=False)
+    assert (found.sources, found.targets) == (["ab"], ["ba"])
 
 
 def test_a_classifier_is_no_teacher(tmp_path):

@@ -11,7 +11,7 @@ import tensorflow as tf
 
 import zoo
 from tests.killed_runs import check_same_end, kill_in_the_second_epoch
-from training import epochs, run_folder
+from training import epochs, run_folder, seq2seq
 from training.datasets import Pairs, load_task
 from training.optimization import WarmUp, adam, fit_epoch
 from training.pair_ids import spread
@@ -178,6 +178,21 @@ def sampled_run(pairs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sampled") / "run"
     plan = config(pairs, folder, epochs=8, scheduled_sampling=0.5)
     return folder, train(plan, progress=False)
+
+
+@pytest.mark.parametrize("file", ["best.npz", "last.weights.h5", "state.json"])
+def test_a_damaged_checkpoint_is_refused_by_name(pairs, tmp_path, monkeypatch, file):
+    def stop(run):
+        raise KeyboardInterrupt
+
+    plan = config(pairs, tmp_path / "run", epochs=1)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(seq2seq.Seq2SeqRun, "metrics", stop)
+        train(plan, progress=False)
+    path = tmp_path / "run" / "checkpoints" / "epoch-0001" / file
+    path.write_bytes(path.read_bytes()[:100])
+    with pytest.raises(ValueError, match=r"epoch-0001' cannot be read.*begin this one"):
+        train(dataclasses.replace(plan, resume=True), progress=False)
 
 
 def test_a_finished_run_is_not_trained_again(pairs, runs):

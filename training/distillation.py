@@ -23,35 +23,52 @@ def distilled(pairs, teacher, path, progress=True):
     Args:
         pairs: The training `Pairs`. Their own targets are left out.
         teacher: A model of the zoo or the folder of a run, as `zoo.load` takes it.
-        path: A JSON file, {source: target}. It is read if it is there, and written if
-            it is not, with its folder: the teacher works once, whatever happens to the
-            run afterwards.
+        path: A JSON file, {"teacher": name, "targets": {source: target}}. It is read if
+            it is there, and written if it is not, with its folder: the teacher works
+            once, whatever happens to the run afterwards.
         progress: Whether to show a bar, on standard error.
 
     Returns:
-        `Pairs`. A source for which the teacher writes nothing is left out.
+        `Pairs`. A source is left out if the teacher does not read all of it, writes
+        nothing for it, or comes to no end: cut, a text would teach to stop in the
+        middle.
 
     Raises:
-        ValueError: if the teacher is no model of two texts, or the file was made of
-            other sources.
+        ValueError: if the teacher is no model of two texts, or the file was made by
+            another teacher or of other sources.
     """
     sources = list(dict.fromkeys(pairs.sources))
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, _written_by(teacher, sources, progress))
-    targets = read_json(path)
-    if targets.keys() != set(sources):
-        raise ValueError(
-            f"'{path}' must hold what the teacher writes for the {len(sources):,} "
-            f"sources of the data. It holds {len(targets):,} others. Remove it, for "
-            "the teacher to write anew."
-        )
+        targets = _written_by(teacher, sources, progress)
+        write_json(path, {"teacher": str(teacher), "targets": targets})
+    targets = _targets(path, teacher, sources)
     kept = [source for source in sources if targets[source]]
     return Pairs(
         kept,
         [targets[source] for source in kept],
         f"{pairs.source}, targets by {teacher}",
     )
+
+
+def _targets(path, teacher, sources):
+    """{source: target} of a file, which must be of this teacher and these sources."""
+    written = read_json(path)
+    known = isinstance(written, dict) and written.keys() == {"teacher", "targets"}
+    if not known or written["teacher"] != str(teacher):
+        whose = f"of '{written['teacher']}'" if known else "of no teacher"
+        raise ValueError(
+            f"'{path}' must hold what '{teacher}' writes. Received: texts {whose}. "
+            f"Remove it, for '{teacher}' to write anew."
+        )
+    targets = written["targets"]
+    if targets.keys() != set(sources):
+        raise ValueError(
+            f"'{path}' must hold what the teacher writes for the {len(sources):,} "
+            f"sources of the data. It holds {len(targets):,} others. Remove it, for "
+            "the teacher to write anew."
+        )
+    return targets
 
 
 def _written_by(teacher, sources, progress):
@@ -71,5 +88,11 @@ def _written_by(teacher, sources, progress):
     written = {}
     for part in parts:
         found = translator.translate(part, num_beams=1, batch_size=BATCH_SIZE)
-        written.update((each.source, each.text) for each in found)
+        written.update((each.source, _whole_text(each)) for each in found)
     return written
+
+
+def _whole_text(translation):
+    """What was written if it came to an end and all of its source was read, else ""."""
+    whole = translation.finished and not translation.tokens_cut
+    return translation.text if whole else ""

@@ -110,12 +110,27 @@ class EpochRun:
             print(line, file=sys.stderr)
 
     def go_on_from(self, checkpoint):
-        """Takes up the state after the last finished epoch."""
+        """Takes up the state after the last finished epoch.
+
+        Raises:
+            ValueError: if a file of the checkpoint is damaged.
+        """
         self.model.optimizer.build(self.model.trainable_variables)
-        self.model.load_weights(checkpoint / "last.weights.h5")
-        state = read_json(checkpoint / "state.json")
-        self.history = state["history"]
-        with np.load(checkpoint / "best.npz", allow_pickle=False) as best:
+        try:
+            self.read_state(checkpoint)
+        except Exception as error:  # h5py, NumPy and zipfile have one each
+            raise ValueError(
+                f"The checkpoint '{checkpoint}' cannot be read: it is damaged, or of "
+                f"another model. Start another run, or remove '{self.folder}' to begin "
+                f"this one anew. Reading it says: {error}"
+            ) from error
+
+    def read_state(self, folder):
+        """Reads what `write_state` and the history left in a checkpoint's folder."""
+        self.model.load_weights(folder / "last.weights.h5")
+        self.history = read_json(folder / "state.json")["history"]
+        with open(folder / "best.npz", "rb") as file:  # NumPy leaves a damaged one open
+            best = np.load(file, allow_pickle=False)
             self.best_weights = [best[name] for name in best.files]
 
     def finish_epochs(self):
