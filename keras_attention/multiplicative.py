@@ -64,13 +64,15 @@ class LuongAttention(Kernels, ScoredAttention):
         if score not in SCORES:
             raise ValueError(
                 f"`score` must be one of {', '.join(map(repr, SCORES))}. Received: "
-                f"{score!r}. BahdanauAttention has the additive score."
+                f"{score!r}. BahdanauAttention has the additive score; "
+                'LuongAttention(units) of tfa.seq2seq is score="general".'
             )
         if units is not None:
             if score != "concat":
                 raise ValueError(
                     '`units` is the width of the hidden layer of score="concat". '
-                    f"Received: units={units!r} with score={score!r}. Leave it out."
+                    f"Received: units={units!r} with score={score!r}. Leave it out. "
+                    'LuongAttention(units) of tfa.seq2seq is score="general".'
                 )
             units = check_whole("units", units, "None takes the query's width.")
         if score in ("dot", "scaled_dot"):

@@ -99,6 +99,7 @@ class RecurrentSteps(RecurrentBase):
             beam, take from every part.
         """
         self.check_built("initial_state")
+        _check_prepared("initial_state", prepared)
         batch = ops.shape(keras.tree.flatten(prepared)[0])[0]
         state = {
             "cell": first_states(self.cell, batch, cell_state),
@@ -132,18 +133,23 @@ class RecurrentSteps(RecurrentBase):
                 f"The tokens of a step must have the width {self.input_width}, for "
                 f"which the layer was built. Received: {tuple(inputs.shape)}."
             )
-        if not isinstance(prepared, list | tuple):
-            raise ValueError(
-                "`step` takes what `prepare_memory(memory, memory_mask)` returned. "
-                f"Received: {type(prepared).__name__}. Prepare the memory once, before "
-                "the first step."
-            )
+        _check_prepared("step", prepared)
         # The mask of an embedding, of which a stack of cells warns, stays behind.
         inputs = ops.copy(inputs)
         output, weights, state = self._advance(inputs, state, prepared)
         if not self._feeds:
             output = self._readout(output, training=False)
         return self.lower(output), self._as_given(weights), state
+
+
+def _check_prepared(method, prepared):
+    """Refuses a memory that is not prepared: a tensor, not a list of trees."""
+    if not isinstance(prepared, list | tuple):
+        raise ValueError(
+            f"`{method}` takes what `prepare_memory(memory, memory_mask)` returned. "
+            f"Received: {type(prepared).__name__}. Prepare the memory once, before "
+            "the first step."
+        )
 
 
 def silenced(x, mask, name):

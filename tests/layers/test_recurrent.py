@@ -483,6 +483,8 @@ def test_inputs_of_another_form_are_refused():
         decoder.step(inputs[:, 0, 1:], state, prepared)
     with pytest.raises(ValueError, match="`step` takes what `prepare_memory"):
         decoder.step(inputs[:, 0], state, memory)
+    with pytest.raises(ValueError, match="`initial_state` takes what `prepare_memory"):
+        decoder.initial_state(memory)
 
 
 @pytest.mark.parametrize(

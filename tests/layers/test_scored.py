@@ -26,6 +26,8 @@ B, T, S, DQ, DV = 2, 4, 7, 5, 3
     [
         (lambda: LuongAttention("cosine"), r"`score` must be.*'cosine'.*Bahdanau"),
         (lambda: LuongAttention("dot", units=3), r"`units`.*concat.*units=3"),
+        (lambda: LuongAttention(16), r'Received: 16.*tfa.seq2seq is score="general"'),
+        (lambda: LuongAttention(units=16), r'tfa.seq2seq is score="general"'),
         (lambda: LuongAttention("concat", units=0), r"`units` must.*at least 1"),
         (lambda: LocalAttention(0), r"`window` must.*at least 1.*Received: 0"),
         (lambda: LocalAttention(1.5), r"`window` must be an integer"),
