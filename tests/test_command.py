@@ -273,6 +273,18 @@ def test_evaluate_measures_pairs_of_a_file(capsys, tmp_path):
     assert status == 0 and "sacreBLEU" in out and "tok:13a" in out
 
 
+def test_a_header_row_that_is_read_as_a_pair_is_shown(capsys, tmp_path):
+    path = tmp_path / "pairs.csv"
+    path.write_text("forth,back\nabc,cba\n")
+    words = ["evaluate", "--model", "reverse_bahdanau", "--task", str(path)]
+    status, out, err = run(capsys, *words)
+    assert status == 0 and "2 sources" in out
+    assert "line 1 is a pair: 'forth' -> 'back'" in err
+    columns = ["--source-column", "forth", "--target-column", "back"]
+    status, out, err = run(capsys, *words, *columns)
+    assert status == 0 and "1 sources" in out and not err
+
+
 def test_evaluate_takes_columns_and_refuses_what_it_would_not_use(capsys, tmp_path):
     path = tmp_path / "pairs.csv"
     path.write_text("id,back,forth\n1,cba,abc\n2,yx,xy\n3,no,long\n")
@@ -374,8 +386,8 @@ def test_a_run_is_measured_on_what_it_was_not_trained_on(capsys, tmp_path):
     sizes = ["--embedding-dim", "4", "--units", "4", "--epochs", "1"]
     words = ["--model", "luong", "--task", str(path), "--tokens", "characters"]
     words += ["--metric", "exact"]
-    status, *_ = run(capsys, "train", "seq2seq", *words, *sizes, "--out", out)
-    assert status == 0
+    status, _, err = run(capsys, "train", "seq2seq", *words, *sizes, "--out", out)
+    assert status == 0 and "line 1 is a pair: '0a' -> 'a0'" in err
     words = ["evaluate", "--model", out, "--json"]
     status, printed, err = run(capsys, *words, "--task", str(path))
     assert status == 0 and "its test part alone is measured" in err
@@ -386,7 +398,7 @@ def test_a_run_is_measured_on_what_it_was_not_trained_on(capsys, tmp_path):
     other.write_text(path.read_text() + "more\tpairs\n")
     status, printed, err = run(capsys, *words, "--task", str(other), "--metric", "wer")
     measured = json.loads(printed)
-    assert status == 0 and "wer" in measured and not err
+    assert status == 0 and "wer" in measured and "test part" not in err
     assert measured["sources"] == 61 and measured["part"] == "all"
     status, _, err = run(capsys, *words, "--task", "datse")
     assert status == 2 and "`task` must be one of" in err

@@ -273,6 +273,7 @@ def test_three_sources_are_three_parts(save):
         ("en-fr", {}, FileNotFoundError, r"needs `data`.*fra\.txt.*manythings"),
         ("en-fr", {"data": "no"}, FileNotFoundError, r"no 'no'.*manythings"),
         ("own", {"data": "x"}, ValueError, "`data` is for"),
+        ("csv", {"data": "x"}, ValueError, "own take the place of the task's name"),
         ("own", {"test_fraction": 0}, ValueError, "`test_fraction` must be more than"),
         (
             "own",
@@ -287,6 +288,13 @@ def test_tasks_that_cannot_be_loaded_are_refused(save, task, options, error, mat
         task = save("own.tsv", lines(numbered(10)))
     with pytest.raises(error, match=match):
         datasets.load_task(task, **options)
+
+
+def test_a_table_of_ones_own_is_no_data_of_a_published_task(save):
+    path = save("own.csv", lines(numbered(10)))
+    for task in ("en-fr", "g2p"):
+        with pytest.raises(ValueError, match=r"Received: .*own.csv.*task='.*own.csv'"):
+            datasets.load_task(task, path)
 
 
 # ---- the published splits, and files that look like them

@@ -398,6 +398,7 @@ def test_the_rate_rises_to_its_peak_and_falls_by_the_square_root():
     "options, message",
     [
         ({"model": "rnn"}, "`model` must be one of bahdanau, luong, transformer"),
+        ({"model": "loung"}, "Received: 'loung'. Did you mean 'luong'"),
         ({"units": 8, "model": "transformer"}, "`units` has no effect with a trans"),
         ({"num_heads": 2}, "`num_heads` has no effect with the model luong"),
         ({"attention_units": 2}, "`attention_units` has no effect"),

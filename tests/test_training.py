@@ -174,7 +174,7 @@ def test_a_finished_run_is_not_trained_again(reviews, run):
 
 def test_folders_in_use_and_other_options_are_refused(reviews, run, tmp_path):
     folder, _ = run
-    with pytest.raises(ValueError, match=r"holds a run already\. Add --resume"):
+    with pytest.raises(ValueError, match=r"holds a run already.*--resume.*weights="):
         train(config(reviews, folder), progress=False)
     with pytest.raises(ValueError, match=r"epochs \(was 4, is 7\)"):
         train(config(reviews, folder, epochs=7, resume=True), progress=False)

@@ -172,6 +172,7 @@ def _evaluate_classifier(clf, options):
 
 def _evaluate_translator(translator, options):
     """The metric of a task on its test part, or of a file of pairs."""
+    from training.datasets.pair_files import print_line_1
     from training.seq2seq_cards import NAMES, shown
     from training.seq2seq_evaluate import evaluate_task
     from training.seq2seq_tasks import TASKS
@@ -186,6 +187,8 @@ def _evaluate_translator(translator, options):
     given = _given(options, ("data", *OF_TRANSLATORS))
     run = None if options.model in names() else options.model
     measured = evaluate_task(translator, **given, run=run)
+    if options.task not in TASKS:
+        print_line_1(options.task, options.source_column, options.target_column)
     if measured["part"] == "test" and options.task not in TASKS:
         note = "the model was trained on this file: its test part alone is measured"
         print(note, file=sys.stderr)

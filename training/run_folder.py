@@ -91,7 +91,7 @@ def open_run(out, config, resume):
     if not resume:
         raise ValueError(
             f"The folder '{folder}' holds a run already. Add --resume to go on with "
-            "it, or give another `out`."
+            f"it, or give another `out`; weights='{folder}' trains a finished one on."
         )
     _check_same_options(folder, read_json(begun).get("training"), config)
     metrics = folder / "metrics.json"
@@ -135,5 +135,6 @@ def _check_same_options(folder, before, now):
         )
         raise ValueError(
             f"The run in '{folder}' was begun with other options: {differences}. "
-            "Resume it with the same ones, or start another run."
+            "Resume it with the same ones, or start another run, of a finished one's "
+            f"weights: weights='{folder}'."
         )

@@ -6,6 +6,7 @@ import numpy as np
 
 from training import pair_batches
 from training.datasets import reference_groups
+from training.datasets.pair_files import print_line_1
 from training.distillation import distilled
 from training.epochs import EpochRun, carry_out
 from training.losses import TokenAccuracy, TokenCrossentropy
@@ -26,6 +27,7 @@ from training.seq2seq_start import (
     read_pairs,
     starting_translator,
 )
+from training.seq2seq_tasks import TASKS
 
 USUAL_STEPS = 2_000
 
@@ -52,6 +54,9 @@ def train(config, progress=True):
 
     def start(folder):
         parts = read_pairs(config)
+        if progress and config.task not in TASKS:
+            columns = config.source_column, config.target_column
+            print_line_1(config.task, *columns)
         translator = starting_translator(config, parts.train)
         if config.teacher:
             path = folder / TEACHER

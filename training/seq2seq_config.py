@@ -5,6 +5,7 @@ nor TensorFlow.
 """
 
 import dataclasses
+import difflib
 
 from training.options import RunOptions, check_bounds, option
 from training.seq2seq_tasks import KINDS, METRICS, MODELS, TASKS, own_task
@@ -30,10 +31,12 @@ class Seq2SeqConfig(RunOptions):
     out: str = option(dataclasses.MISSING, "folder of the run")
     data: str | None = option(None, "for g2p and en-fr: folder or file of the data")
     source_column: str | None = option(
-        None, "for a file: column of the sources, by name or position [1]"
+        None,
+        "for a file: column of the sources: its name in the header row, or its "
+        "position where there is none [1]",
     )
     target_column: str | None = option(
-        None, "for a file: column of the targets, by name or position [2]"
+        None, "for a file: column of the targets, likewise [2]"
     )
     tokens: str | None = option(
         None, "for a file: cut texts into bpe, characters or words [bpe]"
@@ -211,6 +214,8 @@ class Seq2SeqConfig(RunOptions):
 
 def _check_choice(name, value, choices):
     if value not in choices:
+        close = difflib.get_close_matches(str(value), choices, n=1)
+        guess = f" Did you mean {close[0]!r}?" if close else ""
         raise ValueError(
-            f"`{name}` must be one of {', '.join(choices)}. Received: {value!r}."
+            f"`{name}` must be one of {', '.join(choices)}. Received: {value!r}.{guess}"
         )

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import pathlib
+import sys
 
 import numpy as np
 
@@ -11,10 +12,11 @@ from training.datasets.tables import (
     Columns,
     field_count,
     first_row,
+    is_position,
     listing,
     read_table,
 )
-from training.datasets.text_files import ending
+from training.datasets.text_files import ending, shorten
 
 COLUMNS = Columns(
     first="source_column",
@@ -68,6 +70,27 @@ def load_pairs(source, source_column=None, target_column=None):
     if source_column is None and target_column is None:
         source_column, target_column = _default_columns(path)
     return read_pairs(path, source_column, target_column)
+
+
+def print_line_1(source, source_column=None, target_column=None):
+    """Shows line 1, on standard error, if it was read as a pair: is it a header row?
+
+    Args:
+        source, source_column, target_column: as `load_pairs` took them.
+    """
+    path = pathlib.Path(source).expanduser()
+    if source_column is None:
+        source_column, target_column = _default_columns(path)
+    columns = str(source_column), str(target_column)
+    if not all(map(is_position, columns)):
+        return
+    cells = first_row(path, COLUMNS)
+    first, second = (shorten(cells[int(column) - 1]) for column in columns)
+    print(
+        f"{path}, line 1 is a pair: {first} -> {second}. If it is a header row, give "
+        "`source_column` and `target_column` these names.",
+        file=sys.stderr,
+    )
 
 
 def read_pairs(path, source_column=1, target_column=2):

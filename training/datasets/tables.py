@@ -89,6 +89,15 @@ def read_table(path, text_column, label_column, columns=LABELLED):
     )
 
 
+def is_position(name):
+    """Whether a column is asked for by its place, counted from 1.
+
+    >>> is_position("12"), is_position("012"), is_position("label")
+    (True, False, False)
+    """
+    return re.fullmatch("[1-9][0-9]*", name) is not None
+
+
 def first_row(path, columns=LABELLED):
     """The cells of the first row, stripped: a header row, if the file has one."""
     return [cell.strip() for cell in _rows(path, columns)[1][0][1]]
@@ -142,7 +151,7 @@ def _are_positions(path, names, first, columns):
             f"{both} must be two columns. Received: {names[0]!r} for both. Name the "
             f"column of the {columns.of_first} and that of the {columns.of_second}."
         )
-    numeric = [re.fullmatch("[1-9][0-9]*", name) is not None for name in names]
+    numeric = [is_position(name) for name in names]
     cells = [cell.strip() for cell in first]
     if all(numeric) and all(name in cells for name in names):
         raise ValueError(

@@ -6,6 +6,7 @@ import pathlib
 from training.datasets.pair_files import load_pairs, load_tatoeba
 from training.datasets.pairs import split_by_text
 from training.datasets.pronunciation import load_pronunciations
+from training.datasets.text_files import ending
 
 TASKS = ("reverse", "dates", "g2p", "en-fr")
 WHERE = {
@@ -110,6 +111,11 @@ def _load_published(task, data, seed):
             f"There is no {str(path)!r} (from the folder {pathlib.Path.cwd()}). The "
             f"task {task!r} needs {WHERE[task]}."
         )
+    if path.is_file() and ending(path) == ".csv":
+        raise ValueError(
+            f"The task {task!r} needs {WHERE[task]}. Received: {str(path)!r}. Pairs of "
+            f"your own take the place of the task's name: task={str(path)!r}."
+        )
     return load_tatoeba(path) if task == "en-fr" else load_pronunciations(path, seed)
 
 
@@ -117,7 +123,8 @@ def _refuse_data(task, data):
     if data is not None:
         raise ValueError(
             f'`data` is for the tasks "g2p" and "en-fr". Received: {str(data)!r} with '
-            f"the task {str(task)!r}. Leave it out."
+            f"the task {str(task)!r}. Leave it out; pairs of your own take the place "
+            "of the task's name."
         )
 
 
