@@ -250,6 +250,31 @@ ENTRIES = (
         },
     ),
     Entry(
+        name="en_fr_bahdanau",
+        task="translation",
+        factory="seq2seq_bahdanau",
+        weights={
+            "en_fr": TrainedWeights(
+                file="en_fr_bahdanau.weights.h5",
+                sha256=(
+                    "b1b19b5dbddc798c433163f74ad4c9cfdd4511ffc7a878b65d09c4b4469f036b"
+                ),
+                architecture={
+                    **_EN_FR_TEXTS,
+                    "embedding_dim": 256,
+                    "units": 384,
+                    "num_layers": 1,
+                    "cell": "gru",
+                    "attention_units": 256,
+                    "dropout": 0.1,
+                },
+                parameters=5_525_120,
+                metric="47.97 sacreBLEU on 1,196 test sentences",
+                **_EN_FR,
+            )
+        },
+    ),
+    Entry(
         name="en_fr_transformer",
         task="translation",
         factory="seq2seq_transformer",
