@@ -414,7 +414,6 @@ def test_the_rate_rises_to_its_peak_and_falls_by_the_square_root():
         ({"weights": "x", "units": 8}, "`units` has no effect with `weights`"),
         ({"weights": "x", "num_layers": 0}, "`num_layers` must be at least 1"),
         ({"weights": "x", "lowercase": True}, "`lowercase` has no effect"),
-        ({"soup_with": "x"}, "`soup_with` has no effect with no `weights`"),
     ],
 )
 def test_options_that_cannot_be_are_refused(options, message):
@@ -468,41 +467,6 @@ def test_a_start_may_have_another_dropout(pairs, runs, tmp_path, model):
     assert [r for layer in changed.model.layers for r in dropouts(layer)] == rates
     texts = [each.translate(["red cat"])[0].text for each in (begun, changed)]
     assert texts[0] == texts[1]
-
-
-def test_a_start_may_be_the_mean_of_two_runs(pairs, runs, tmp_path):
-    first, _ = runs["luong"]
-    second = tmp_path / "second"
-    train(config(pairs, second, weights=str(first), epochs=1), progress=False)
-    both = {"weights": str(first), "soup_with": str(second)}
-    mean = starting_translator(config(pairs, tmp_path / "run", **both), None)
-    each = [zoo.load(folder).model.get_weights() for folder in (first, second)]
-    for found, one, other in zip(mean.model.get_weights(), *each, strict=True):
-        np.testing.assert_allclose(found, one / 2 + other / 2, rtol=1e-6, atol=1e-8)
-    assert any((one != other).any() for one, other in zip(*each, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"units": 8}, r"must be of the same sizes\. Received: Translator"),
-        ({"lowercase": True}, "must have one source_tokenizer"),
-    ],
-)
-def test_a_soup_of_models_that_differ_is_refused(
-    pairs, runs, tmp_path, options, message
-):
-    folder, _ = runs["luong"]
-    other = config(pairs, tmp_path / "other", **options)
-    starting_translator(other, read_pairs(other).train).save(tmp_path / "other")
-    plan = config(
-        pairs,
-        tmp_path / "run",
-        weights=str(folder),
-        soup_with=str(tmp_path / "other"),
-    )
-    with pytest.raises(ValueError, match=message):
-        starting_translator(plan, None)
 
 
 def dropouts(layer):

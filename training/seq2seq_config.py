@@ -49,11 +49,6 @@ class Seq2SeqConfig(RunOptions):
     weights: str | None = option(
         None, "start from the folder of a run, or a model of the zoo [random]"
     )
-    soup_with: str | None = option(
-        None,
-        "start from the mean of the weights of --weights and of this run, which began "
-        "where that one did [none]",
-    )
     teacher: str | None = option(
         None,
         "learn what this model writes for the training sources, in the place of their "
@@ -176,8 +171,6 @@ class Seq2SeqConfig(RunOptions):
             of_texts = ("vocabulary_size", "tokens", "lowercase")
             names = (*sizes, *OF_LUONG, *OF_TRANSFORMER, *of_texts)
             self._refuse("`weights`, which decide them", names)
-        else:
-            self._refuse("no `weights`", ("soup_with",))
 
     def _refuse(self, why, names):
         values = {name: getattr(self, name) for name in names}

@@ -5,7 +5,6 @@ import pathlib
 import zoo
 from training import datasets
 from training.dropout import with_dropout
-from training.soup import soup
 from zoo import seq2seq
 from zoo.seq2seq_sizes import DEFAULTS, checked_sizes
 from zoo.tokens import SequenceTokenizer
@@ -88,9 +87,19 @@ def _tokenizer(config, kind, texts, any_case=False):
 
 
 def _trained_start(config):
-    start = _loaded(config, "weights")
-    if config.soup_with:
-        soup(start, _loaded(config, "soup_with"))
+    start = zoo.load(config.weights)
+    if not isinstance(start, Translator):
+        raise ValueError(
+            "`weights` must be of a model of two texts. Received: "
+            f"'{config.weights}', which is {start.name}, a classifier."
+        )
+    factory = f"seq2seq_{config.model}"
+    if start.model.name != factory:
+        raise ValueError(
+            f"`weights` must be of the model {config.model}. Received: "
+            f"'{config.weights}', a model called {start.model.name}. Say the --model "
+            "that it is, or give others."
+        )
     model = start.model
     if config.dropout is not None:
         model = with_dropout(model, config.dropout)
@@ -101,21 +110,3 @@ def _trained_start(config):
         config.maxlen or start.maxlen,
         run_name(config),
     )
-
-
-def _loaded(config, option):
-    """The translator that an option names; its model is the one to be trained."""
-    named = getattr(config, option)
-    found = zoo.load(named)
-    if not isinstance(found, Translator):
-        raise ValueError(
-            f"`{option}` must be of a model of two texts. Received: '{named}', which "
-            f"is {found.name}, a classifier."
-        )
-    if found.model.name != f"seq2seq_{config.model}":
-        raise ValueError(
-            f"`{option}` must be of the model {config.model}. Received: '{named}', a "
-            f"model called {found.model.name}. Say the --model that it is, or give "
-            "others."
-        )
-    return found
