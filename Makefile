@@ -11,6 +11,12 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 BACKENDS ?= tensorflow jax torch
 ON_BACKENDS := tests/layers tests/test_decoding_*.py tests/test_translator.py
 
+# On JAX the tests compile most of the time: quickly, and kept for the next run.
+JAX_COMPILES_QUICKLY := --xla_backend_optimization_level=0
+export JAX_COMPILATION_CACHE_DIR ?= $(CURDIR)/.jax_cache
+export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS ?= 0
+export JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES ?= -1
+
 # Two tests that are neighbours need the same compiled functions: keep them together.
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
@@ -35,8 +41,9 @@ $(VENV)/.backends: $(VENV)/.installed
 
 test-backends: $(VENV)/.backends
 	for backend in $(BACKENDS); do \
-		echo "$$backend:"; \
-		KERAS_BACKEND=$$backend $(PYTEST) $(ON_BACKENDS) $(ARGS) || exit 1; \
+		echo "$$backend:"; export KERAS_BACKEND=$$backend; \
+		[ $$backend = jax ] && export XLA_FLAGS=$(JAX_COMPILES_QUICKLY) || unset XLA_FLAGS; \
+		$(PYTEST) $(ON_BACKENDS) $(ARGS) || exit 1; \
 	done
 
 lint: $(VENV)/.installed
@@ -44,4 +51,4 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff format --check .
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info demo
+	rm -rf $(VENV) .jax_cache build dist *.egg-info demo
