@@ -5,8 +5,8 @@ nor TensorFlow.
 """
 
 import dataclasses
-import difflib
 
+from training.nearest import nearest
 from training.options import RunOptions, check_bounds, option
 from training.seq2seq_tasks import KINDS, METRICS, MODELS, TASKS, own_task
 
@@ -214,8 +214,8 @@ class Seq2SeqConfig(RunOptions):
 
 def _check_choice(name, value, choices):
     if value not in choices:
-        close = difflib.get_close_matches(str(value), choices, n=1)
-        guess = f" Did you mean {close[0]!r}?" if close else ""
+        close = nearest(value, choices)
+        guess = f" Did you mean {close!r}?" if close else ""
         raise ValueError(
             f"`{name}` must be one of {', '.join(choices)}. Received: {value!r}.{guess}"
         )

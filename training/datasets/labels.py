@@ -1,7 +1,6 @@
 """Turns labels as people type them into class indices, and refuses what looks wrong."""
 
 import collections
-import difflib
 import math
 import re
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from training.datasets.examples import LabelledTexts, check_label_names
 from training.datasets.text_files import shorten
+from training.nearest import nearest
 
 INTEGER = re.compile("-?[0-9]+")
 RARE = 2  # a class with this many rows or fewer is taken for a slip of the pen
@@ -193,9 +193,8 @@ def _index(values, label_names):
 
 
 def _guess(value, names):
-    lowered = {name.lower(): name for name in names}
-    close = difflib.get_close_matches(value.lower(), lowered, n=1)
-    return f" (did you mean {lowered[close[0]]!r}?)" if close else ""
+    close = nearest(value, names)
+    return f" (did you mean {close!r}?)" if close else ""
 
 
 def _number(value):

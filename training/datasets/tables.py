@@ -2,12 +2,12 @@
 
 import csv
 import dataclasses
-import difflib
 import io
 import pathlib
 import re
 
 from training.datasets.text_files import ending, read_text, shorten, split_lines
+from training.nearest import nearest
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,9 +190,8 @@ def _header_index(path, argument, name, header, separator, columns):
             f"{path}, line 1: {cells.count(name)} columns are named {name!r}. "
             f"`{argument}` needs one. Rename the others in the header row."
         )
-    lowered = {cell.lower(): cell for cell in cells}
-    close = difflib.get_close_matches(name.lower(), lowered, n=1)
-    guess = f" Did you mean {lowered[close[0]]!r}?" if close else ""
+    close = nearest(name, cells)
+    guess = f" Did you mean {close!r}?" if close else ""
     raise ValueError(
         f"{path}, line 1: there is no column {name!r} for `{argument}`. The columns "
         f"are: {listing(cells)}.{guess}{_separator_hint(header, separator)} Give "
