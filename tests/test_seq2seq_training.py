@@ -11,9 +11,9 @@ import tensorflow as tf
 
 import zoo
 from tests.killed_runs import check_same_end, kill_in_the_second_epoch
-from training import epochs, run_folder, seq2seq
+from training import epochs, optimization, run_folder, seq2seq
 from training.datasets import Pairs, load_task
-from training.optimization import WarmUp, adam, fit_epoch
+from training.optimization import fit_epoch
 from training.pair_ids import spread
 from training.scheduled_sampling import ScheduledSampling
 from training.seq2seq import Seq2SeqRun, train, usual_epochs
@@ -180,6 +180,23 @@ def sampled_run(pairs, tmp_path_factory):
     return folder, train(plan, progress=False)
 
 
+def test_muon_goes_on_where_it_was_stopped(pairs, tmp_path, monkeypatch):
+    plan = config(pairs, tmp_path / "alone", "transformer", optimizer="muon")
+    alone = train(plan, progress=False)
+    plan = dataclasses.replace(plan, out=str(tmp_path / "stopped"))
+
+    def stop(model, seed, epoch):
+        if epoch == 1:
+            raise KeyboardInterrupt
+        optimization.reseed(model, seed, epoch)
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(epochs, "reseed", stop)
+        train(plan, progress=False)
+    resumed = train(dataclasses.replace(plan, resume=True), progress=False)
+    check_same_end(resumed, alone, tmp_path / "stopped", tmp_path / "alone")
+
+
 @pytest.mark.parametrize("file", ["best.npz", "last.weights.h5", "state.json"])
 def test_a_damaged_checkpoint_is_refused_by_name(pairs, tmp_path, monkeypatch, file):
     def stop(run):
@@ -324,6 +341,7 @@ OPTIONS = [
     {"local": "monotonic", "window": 2},
     {"no_input_feeding": True},
     {"batch_tokens": 40},
+    {"optimizer": "muon"},
     {"learning_rate": 0.005},
     {"schedule": "constant"},
     {"schedule": "inverse_sqrt"},
@@ -379,18 +397,6 @@ def test_every_option_is_among_those_that_do_something():
     assert fields == tried | HAVE_A_TEST_OF_THEIR_OWN
 
 
-# ---- the schedule
-
-
-def test_the_rate_rises_to_its_peak_and_falls_by_the_square_root():
-    """Vaswani et al. (2017), equation 3: d^-0.5 min(n^-0.5, n w^-1.5)."""
-    width, first = 512, 40
-    rate = WarmUp((width * first) ** -0.5, first, 0.5)
-    for step in (1, 10, 40, 41, 1000):
-        expected = width**-0.5 * min(step**-0.5, step * first**-1.5)
-        assert float(rate(step - 1)) == pytest.approx(expected, rel=1e-5)
-
-
 # ---- options that cannot be
 
 
@@ -403,6 +409,7 @@ def test_the_rate_rises_to_its_peak_and_falls_by_the_square_root():
         ({"num_heads": 2}, "`num_heads` has no effect with the model luong"),
         ({"attention_units": 2}, "`attention_units` has no effect"),
         ({"tokens": "words"}, "`tokens` has no effect with the task reverse"),
+        ({"optimizer": "moun"}, "adam, muon. Received: 'moun'. Did you mean 'muon'"),
         ({"schedule": "linear"}, "`schedule` must be one of cosine"),
         ({"vocabulary_size": 99}, "`vocabulary_size` has no effect"),
         ({"epochs": 0}, "`epochs` must be at least 1"),
@@ -545,15 +552,6 @@ def test_sources_to_decode_come_from_all_over_the_part():
 
 def test_few_pairs_are_read_more_often():
     assert [usual_epochs(steps) for steps in (1, 40, 1000)] == [100, 50, 10]
-
-
-@pytest.mark.parametrize("warm_up", [0.0, 0.5])
-@pytest.mark.parametrize("schedule", ["cosine", "inverse_sqrt", "constant"])
-def test_no_step_is_without_a_rate(schedule, warm_up):
-    optimizer = adam(0.1, steps=10, schedule=schedule, warm_up=warm_up)
-    rate = optimizer._learning_rate
-    rates = [float(rate(step)) for step in range(10)]
-    assert min(rates[:9]) > 0 and max(rates) == pytest.approx(0.1, rel=0.05)
 
 
 @pytest.mark.slow

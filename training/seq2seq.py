@@ -10,7 +10,7 @@ from training.datasets.pair_files import print_line_1
 from training.distillation import distilled
 from training.epochs import EpochRun, carry_out
 from training.losses import TokenAccuracy, TokenCrossentropy
-from training.optimization import adam, check_tensorflow
+from training.optimization import OPTIMIZERS, check_tensorflow
 from training.pair_ids import encoded, fingerprint, spread
 from training.run_folder import TEACHER
 from training.scheduled_sampling import ScheduledSampling
@@ -116,10 +116,10 @@ class Seq2SeqRun(EpochRun):
         return fingerprint(self.train_ids, self.validation_ids)
 
     def compile(self):
-        """Adam on the cross-entropy of the real tokens."""
+        """The optimizer, on the cross-entropy of the real tokens."""
         config = self.config
         self.model.compile(
-            adam(
+            OPTIMIZERS[config.optimizer](
                 config.setting("learning_rate"),
                 steps=self.epochs * self.steps,
                 average_over=config.average * self.steps,

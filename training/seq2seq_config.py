@@ -10,6 +10,7 @@ from training.nearest import nearest
 from training.options import RunOptions, check_bounds, option
 from training.seq2seq_tasks import KINDS, METRICS, MODELS, TASKS, own_task
 
+OPTIMIZERS = ("adam", "muon")
 OF_RECURRENT = ("units", "cell", "scheduled_sampling")
 OF_LUONG = ("score", "local", "window", "no_input_feeding")
 OF_TRANSFORMER = ("num_heads", "intermediate_dim")
@@ -91,6 +92,7 @@ class Seq2SeqConfig(RunOptions):
     batch_tokens: int | None = option(
         None, "rows times longest row of a step, at most", least=1
     )
+    optimizer: str = option("adam", "adam, or muon for matrices and adam for the rest")
     learning_rate: float | None = option(None, "the peak", least=0)
     schedule: str = option(
         "cosine", "after the warm-up: cosine (to 0), inverse_sqrt or constant"
@@ -139,6 +141,7 @@ class Seq2SeqConfig(RunOptions):
     def __post_init__(self):
         check_bounds(self)
         _check_choice("model", self.model, MODELS)
+        _check_choice("optimizer", self.optimizer, OPTIMIZERS)
         _check_choice("schedule", self.schedule, ("cosine", "inverse_sqrt", "constant"))
         for name, choices in (
             ("tokens", KINDS),
