@@ -6,7 +6,7 @@ import pytest
 
 from training.optimization import MUON_WEIGHT_DECAY, OPTIMIZERS, WarmUp, muon
 from training.seq2seq_config import OPTIMIZERS as NAMES
-from zoo.seq2seq import seq2seq_transformer
+from zoo.seq2seq import FACTORIES
 
 RATE = 0.01
 
@@ -49,31 +49,32 @@ def test_muon_moves_a_matrix_by_the_singular_vectors_of_its_gradient(shape):
     np.testing.assert_allclose(moved, u @ u.T @ moved @ vt.T @ vt, atol=1e-5)
 
 
-def test_muon_leaves_embeddings_biases_and_norms_to_adam():
-    model = seq2seq_transformer(
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_muon_leaves_embeddings_biases_and_norms_to_adam(factory):
+    sizes = {"num_heads": 2, "intermediate_dim": 16} if "former" in factory else {}
+    model = FACTORIES[factory](
         weights=None,
         source_vocabulary_size=9,
         target_vocabulary_size=9,
         embedding_dim=8,
         num_layers=1,
-        num_heads=2,
-        intermediate_dim=16,
+        **(sizes or {"units": 8, "cell": "gru"}),
     )
     optimizer = muon(RATE, steps=10)
     optimizer.build(model.trainable_variables)
-    by_adam = {
+    by_muon = {
         variable.path
         for variable, velocity in zip(
             model.trainable_variables, optimizer.adam_velocities, strict=True
         )
-        if velocity is not None
+        if velocity is None
     }
-    assert by_adam == {
+    assert by_muon == {
         variable.path
         for variable in model.trainable_variables
-        if len(variable.shape) == 1 or "embedding" in variable.path
+        if variable.path.endswith("kernel") and len(variable.shape) == 2
     }
-    assert 0 < len(by_adam) < len(model.trainable_variables)
+    assert 0 < len(by_muon) < len(model.trainable_variables)
 
 
 def test_every_name_of_an_optimizer_has_one():

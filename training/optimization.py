@@ -41,6 +41,7 @@ def muon(learning_rate, steps, **options):
         weight_decay=MUON_WEIGHT_DECAY,
         adam_weight_decay=None,
         adam_beta_2=0.98,
+        exclude_layers=["bias$"],  # a GRU's has two rows, and is no matrix
     )
 
 
