@@ -397,6 +397,28 @@ def test_every_option_is_among_those_that_do_something():
     assert fields == tried | HAVE_A_TEST_OF_THEIR_OWN
 
 
+# ---- what is taken where nothing is said
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "optimizer", "rate", "dropout"),
+    [
+        ("transformer", {}, "muon", 4e-3, 0.2),
+        ("transformer", {"optimizer": "adam"}, "adam", 1e-3, 0.2),
+        ("transformer", {"learning_rate": 0.002}, "muon", 0.002, 0.2),
+        ("bahdanau", {}, "adam", 1e-3, 0.1),
+        ("bahdanau", {"optimizer": "muon", "dropout": 0.3}, "muon", 4e-3, 0.3),
+    ],
+)
+def test_the_rate_that_is_left_out_is_one_for_the_optimizer(
+    model, given, optimizer, rate, dropout
+):
+    plan = Seq2SeqConfig(task="g2p", model=model, out="x", **given)
+    assert plan.setting("optimizer") == optimizer
+    assert plan.setting("learning_rate") == pytest.approx(rate)
+    assert plan.setting("dropout") == dropout
+
+
 # ---- options that cannot be
 
 

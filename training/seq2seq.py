@@ -119,7 +119,7 @@ class Seq2SeqRun(EpochRun):
         """The optimizer, on the cross-entropy of the real tokens."""
         config = self.config
         self.model.compile(
-            OPTIMIZERS[config.optimizer](
+            OPTIMIZERS[config.setting("optimizer")](
                 config.setting("learning_rate"),
                 steps=self.epochs * self.steps,
                 average_over=config.average * self.steps,

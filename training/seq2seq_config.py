@@ -11,6 +11,7 @@ from training.options import RunOptions, check_bounds, option
 from training.seq2seq_tasks import KINDS, METRICS, MODELS, TASKS, own_task
 
 OPTIMIZERS = ("adam", "muon")
+MUON_RATE = 4  # times Adam's peak
 OF_RECURRENT = ("units", "cell", "scheduled_sampling")
 OF_LUONG = ("score", "local", "window", "no_input_feeding")
 OF_TRANSFORMER = ("num_heads", "intermediate_dim")
@@ -92,8 +93,14 @@ class Seq2SeqConfig(RunOptions):
     batch_tokens: int | None = option(
         None, "rows times longest row of a step, at most", least=1
     )
-    optimizer: str = option("adam", "adam, or muon for matrices and adam for the rest")
-    learning_rate: float | None = option(None, "the peak", least=0)
+    optimizer: str | None = option(
+        None,
+        "adam, or muon for matrices and adam for the rest [adam; for g2p's transformer "
+        "muon]",
+    )
+    learning_rate: float | None = option(
+        None, "the peak [the task's, 4 times as much for muon]", least=0
+    )
     schedule: str = option(
         "cosine", "after the warm-up: cosine (to 0), inverse_sqrt or constant"
     )
@@ -103,7 +110,7 @@ class Seq2SeqConfig(RunOptions):
     clip_norm: float = option(1.0, "greatest norm of all gradients together", least=0)
     dropout: float | None = option(
         None,
-        "fraction dropped [the factory's, or that of --weights]",
+        "fraction dropped [the task's, or that of --weights]",
         least=0,
         most=0.99,
     )
@@ -141,12 +148,12 @@ class Seq2SeqConfig(RunOptions):
     def __post_init__(self):
         check_bounds(self)
         _check_choice("model", self.model, MODELS)
-        _check_choice("optimizer", self.optimizer, OPTIMIZERS)
         _check_choice("schedule", self.schedule, ("cosine", "inverse_sqrt", "constant"))
         for name, choices in (
             ("tokens", KINDS),
             ("metric", METRICS),
             ("cell", ("gru", "lstm")),
+            ("optimizer", OPTIMIZERS),
         ):
             if getattr(self, name) is not None:
                 _check_choice(name, getattr(self, name), choices)
@@ -195,7 +202,12 @@ class Seq2SeqConfig(RunOptions):
     def setting(self, name):
         """An option's value, or the task's own where it was left out."""
         value = getattr(self, name)
-        return self.of_task.setting(name, self.model) if value is None else value
+        if value is not None:
+            return value
+        value = self.of_task.setting(name, self.model)
+        if name == "learning_rate" and self.setting("optimizer") == "muon":
+            return MUON_RATE * value
+        return value
 
     @property
     def architecture(self):

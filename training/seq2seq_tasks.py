@@ -18,7 +18,8 @@ class Task:
         metric: One of METRICS: what chooses the best epoch.
         source_tokens, target_tokens: Kinds of `zoo.tokens.SequenceTokenizer`.
         joint: Whether both texts have one vocabulary and one embedding.
-        settings: What to use for options that are left out.
+        settings: What to use for options that are left out; the learning rate is
+            Adam's.
         transformer: What a Transformer has instead.
         any_case: Whether sources are read in lower case, however they are written.
         mirrored: Whether the right alignment runs from the last to the first, so that
@@ -48,6 +49,7 @@ _SMALL = {
     "num_heads": 4,
     "intermediate_dim": 256,
     "batch_tokens": 2_000,
+    "optimizer": "adam",
     "learning_rate": 3e-3,
     "epochs": 12,
     "dropout": 0.1,
@@ -61,6 +63,7 @@ _LARGE = {
     "num_heads": 4,
     "intermediate_dim": 1024,
     "batch_tokens": 3_000,
+    "optimizer": "adam",
     "learning_rate": 1e-3,
     "epochs": 10,
     "dropout": 0.1,
@@ -76,7 +79,13 @@ TASKS = {
         "words",
         False,
         {**_LARGE, "epochs": 30},
-        transformer={**_DEEP, "intermediate_dim": 512},
+        transformer={
+            **_DEEP,
+            "intermediate_dim": 512,
+            "optimizer": "muon",
+            "epochs": 36,
+            "dropout": 0.2,
+        },
         any_case=True,  # the dictionary has capitals alone
     ),
     "en-fr": Task("bleu", "bpe", "bpe", True, _LARGE, transformer=_DEEP),
