@@ -20,7 +20,7 @@ from training.seq2seq import Seq2SeqRun, train, usual_epochs
 from training.seq2seq_config import Seq2SeqConfig
 from training.seq2seq_evaluate import ForcedMeasures, evaluate
 from training.seq2seq_start import make_tokenizers, read_pairs, starting_translator
-from training.seq2seq_tasks import MODELS
+from training.seq2seq_tasks import MODELS, TASKS
 from training.ship import ship
 from zoo.weight_files import sha256
 
@@ -417,6 +417,28 @@ def test_the_rate_that_is_left_out_is_one_for_the_optimizer(
     assert plan.setting("optimizer") == optimizer
     assert plan.setting("learning_rate") == pytest.approx(rate)
     assert plan.setting("dropout") == dropout
+
+
+def test_a_run_keeps_what_its_task_decided(monkeypatch):
+    """Or a later version would resume it with other defaults."""
+    plan = Seq2SeqConfig(task="g2p", model="transformer", out="x")
+    kept = plan.options
+    decided = {"optimizer": "muon", "learning_rate": 4e-3, "epochs": 36, "dropout": 0.2}
+    assert {name: kept[name] for name in decided} == decided
+    assert kept["units"] is None and kept["num_heads"] == 4
+    changed = dataclasses.replace(TASKS["g2p"], transformer={"dropout": 0.7})
+    monkeypatch.setitem(TASKS, "g2p", changed)
+    assert plan.options["dropout"] == 0.7
+    again = Seq2SeqConfig(**kept, out="x")
+    assert again.options == kept and again.architecture["dropout"] == 0.2
+
+
+def test_what_weights_decide_is_not_kept_as_the_tasks():
+    plan = Seq2SeqConfig(task="g2p", model="luong", out="x", weights="begun")
+    kept = plan.options
+    assert {kept[name] for name in ("units", "embedding_dim", "dropout")} == {None}
+    assert kept["learning_rate"] == 1e-3
+    assert Seq2SeqConfig(**kept, out="x").options == kept
 
 
 # ---- options that cannot be

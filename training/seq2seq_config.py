@@ -95,8 +95,8 @@ class Seq2SeqConfig(RunOptions):
     )
     optimizer: str | None = option(
         None,
-        "adam, or muon for matrices and adam for the rest [adam; for g2p's transformer "
-        "muon]",
+        "adam, or muon for the kernels of dense and attention layers and adam for the "
+        "rest [adam; for g2p's transformer muon]",
     )
     learning_rate: float | None = option(
         None, "the peak [the task's, 4 times as much for muon]", least=0
@@ -161,36 +161,39 @@ class Seq2SeqConfig(RunOptions):
 
     def _refuse_without_effect(self):
         """No option does nothing."""
+        for why, names in self._without_effect():
+            values = {name: getattr(self, name) for name in names}
+            given = [n for n, v in values.items() if v is not None and v is not False]
+            if given:
+                raise ValueError(
+                    f"{', '.join(f'`{name}`' for name in given)} "
+                    f"{'has' if len(given) == 1 else 'have'} no effect with {why}. "
+                    f"Leave {'it' if len(given) == 1 else 'them'} out."
+                )
+
+    def _without_effect(self):
+        """Pairs of what is given and the names of options that do nothing beside it."""
+        pairs = []
         if self.task in TASKS:
-            self._refuse(
-                f"the task {self.task}, which decides them",
-                ("source_column", "target_column", "tokens", "metric"),
-            )
+            of_files = "source_column", "target_column", "tokens", "metric"
+            pairs.append((f"the task {self.task}, which decides them", of_files))
+            if self.of_task.target_tokens != "bpe":
+                why = f"the task {self.task}, which takes all"
+                pairs.append((why, ("vocabulary_size",)))
         if self.model == "transformer":
-            self._refuse("a transformer", (*OF_RECURRENT, *OF_LUONG))
+            pairs.append(("a transformer", (*OF_RECURRENT, *OF_LUONG)))
         else:
-            self._refuse(f"the model {self.model}", OF_TRANSFORMER)
+            pairs.append((f"the model {self.model}", OF_TRANSFORMER))
         if self.model != "luong":
-            self._refuse(f"the model {self.model}", OF_LUONG)
+            pairs.append((f"the model {self.model}", OF_LUONG))
         if self.model != "bahdanau":
-            self._refuse(f"the model {self.model}", ("attention_units",))
-        if self.task in TASKS and self.of_task.target_tokens != "bpe":
-            self._refuse(f"the task {self.task}, which takes all", ("vocabulary_size",))
+            pairs.append((f"the model {self.model}", ("attention_units",)))
         if self.weights:
             sizes = ("embedding_dim", "num_layers", "units", "attention_units", "cell")
             of_texts = ("vocabulary_size", "tokens", "lowercase")
             names = (*sizes, *OF_LUONG, *OF_TRANSFORMER, *of_texts)
-            self._refuse("`weights`, which decide them", names)
-
-    def _refuse(self, why, names):
-        values = {name: getattr(self, name) for name in names}
-        given = [name for name, v in values.items() if v is not None and v is not False]
-        if given:
-            raise ValueError(
-                f"{', '.join(f'`{name}`' for name in given)} "
-                f"{'has' if len(given) == 1 else 'have'} no effect with {why}. Leave "
-                f"{'it' if len(given) == 1 else 'them'} out."
-            )
+            pairs.append(("`weights`, which decide them", names))
+        return pairs
 
     # ---- what the task decides where nothing is given
 
@@ -208,6 +211,20 @@ class Seq2SeqConfig(RunOptions):
         if name == "learning_rate" and self.setting("optimizer") == "muon":
             return MUON_RATE * value
         return value
+
+    @property
+    def options(self):
+        """All that decides the result: what the task decides stands in it as a value.
+
+        A later version may decide otherwise. It will not resume this run as another.
+        """
+        idle = {name for _, names in self._without_effect() for name in names}
+        if self.weights:
+            idle.add("dropout")  # they have one
+        return {
+            name: self.setting(name) if value is None and name not in idle else value
+            for name, value in super().options.items()
+        }
 
     @property
     def architecture(self):

@@ -12,7 +12,8 @@ if not hasattr(keras_attention, "BahdanauAttention"):
         "`import keras_attention` found another package, in "
         f"{getattr(keras_attention, '__file__', 'an unknown place')}: the PyPI package "
         "'keras-attention' of 2019 installs the same import name. Run: pip uninstall "
-        "keras-attention; pip install --force-reinstall --no-deps keras-attention-zoo"
+        "keras-attention; then, in the folder of keras-attention-zoo: pip install "
+        "--force-reinstall --no-deps -e ."
     )
 
 from zoo.explanation import Explanation
