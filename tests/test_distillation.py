@@ -1,7 +1,9 @@
 """A run that learns what a trained model wrote."""
 
+import dataclasses
 import json
 
+import numpy as np
 import pytest
 
 import zoo
@@ -9,6 +11,7 @@ from training import seq2seq
 from training.datasets import Pairs
 from training.distillation import distilled
 from training.seq2seq_config import Seq2SeqConfig
+from training.seq2seq_evaluate import evaluate_task
 
 PAIRS = Pairs(["abc", "xyz", "abc"], ["one", "two", "three"], "a table")
 
@@ -114,6 +117,50 @@ def test_what_is_cut_on_either_side_is_not_learned(tmp_path, monkeypatch):
     path = tmp_path / "teacher.json"
     found = distilled(pairs, "reverse_luong", path, progress=False)
     assert (found.sources, found.targets) == (["ab"], ["ba"])
+
+
+def test_what_a_teacher_could_not_write_is_left_out(tmp_path, monkeypatch):
+    """Learned, the student would spell "[UNKNOWN]"."""
+    teacher = zoo.load("reverse_luong")
+    translate = teacher.translate
+
+    def with_an_unknown(texts, **options):
+        return [
+            dataclasses.replace(found, text="[UNKNOWN]", target_tokens=["[UNKNOWN]"])
+            if found.source == "abc"
+            else found
+            for found in translate(texts, **options)
+        ]
+
+    monkeypatch.setattr(teacher, "translate", with_an_unknown)
+    monkeypatch.setattr(zoo, "load", lambda name: teacher)
+    pairs = distilled(PAIRS, "reverse_luong", tmp_path / "teacher.json", progress=False)
+    assert (pairs.sources, pairs.targets) == (["xyz"], ["zyx"])
+
+
+def test_a_taught_run_is_measured_on_its_test_part_alone(tmp_path):
+    """What it learned is not what stands in the file."""
+    table = tmp_path / "pairs.tsv"
+    strings = [a + b for a in "abcdefgh" for b in "ijklmnop"]
+    table.write_text("".join(f"{text}\tdata\n" for text in strings))
+    options = {"embedding_dim": 4, "units": 4, "epochs": 1, "tokens": "characters"}
+    folder = tmp_path / "run"
+    plan = Seq2SeqConfig(
+        task=table,
+        model="luong",
+        out=folder,
+        teacher="reverse_luong",
+        seed=np.int64(3),
+        **options,
+    )
+    seq2seq.train(plan, progress=False)
+    kept = evaluate_task(zoo.load(folder), str(table), num_beams=1, run=folder)
+    assert kept["part"] == "test" and kept["sources"] < 32
+    (folder / "teacher.json").unlink()  # then nobody knows what it learned
+    assert (
+        evaluate_task(zoo.load(folder), str(table), num_beams=1, run=folder)["part"]
+        == "all"
+    )
 
 
 def test_a_classifier_is_no_teacher(tmp_path):

@@ -248,6 +248,28 @@ def test_going_on_from_a_run_keeps_its_tokenizers(pairs, runs, tmp_path):
     assert one.source_tokenizer.encode(text) == other.source_tokenizer.encode(text)
 
 
+def test_the_terminal_is_given_back_when_a_run_is_interrupted(pairs, tmp_path):
+    class Interrupt(keras.callbacks.Callback):
+        def on_train_batch_end(self, batch, logs=None):
+            raise KeyboardInterrupt
+
+    plan = config(pairs, tmp_path / "run")
+    parts = read_pairs(plan)
+    run = Seq2SeqRun(plan, tmp_path, starting_translator(plan, parts.train), parts)
+    bars, make = [], optimization.EpochBar
+    whole = run.model.fit
+
+    def fit(*args, callbacks, **options):
+        bars.extend(each for each in callbacks if isinstance(each, make))
+        return whole(*args, callbacks=[*callbacks, Interrupt()], **options)
+
+    run.model.fit = fit
+    with pytest.raises(KeyboardInterrupt):
+        fit_epoch(run.model, run.data(0), "epoch")
+    (bar,) = bars
+    assert not bar.bar.live.is_started
+
+
 # ---- what is learned
 
 
@@ -493,6 +515,16 @@ def test_a_start_may_be_a_saved_pipeline_or_a_model_of_the_zoo(pairs, runs, tmp_
         ):
             np.testing.assert_array_equal(one, other)
         assert (translator.name, translator.maxlen) == ("pairs_luong", 9)
+
+
+def test_a_run_from_a_saved_pipeline_is_shipped(pairs, runs, tmp_path):
+    saved = tmp_path / "saved"
+    zoo.load(runs["luong"][0]).save(saved)
+    plan = config(pairs, tmp_path / "run", weights=str(saved), epochs=1)
+    train(plan, progress=False)
+    saved.rename(tmp_path / "elsewhere")
+    first = ship(runs["luong"][0], "first", tmp_path)["architecture"]
+    assert ship(plan.out, "further", tmp_path)["architecture"] == first
 
 
 @pytest.mark.parametrize("model", ["luong", "transformer"])

@@ -11,6 +11,7 @@ from tests.test_training import BAD, FILL, GOOD, ODD, config, make_table
 from training import datasets
 from training.naive_bayes import NaiveBayesLogistic
 from training.sentiment import right, train
+from training.start import load_source
 from training.teacher import teach
 from zoo.text import Tokenizer
 
@@ -56,6 +57,21 @@ def test_features_are_weighted_by_their_log_count_ratio():
     np.testing.assert_allclose(model.ratio_, np.log(p / q))
     assert (model.predict(X) == y).all()
     assert ((model.decision_function(X) > 0) == y).all()
+
+
+@pytest.mark.parametrize(
+    ("data", "unlabelled", "given"),
+    [("x.csv", "tfds", None), ("x.csv", "y.txt", "d"), ("tfds", None, "d")],
+)
+def test_a_folder_of_tfds_goes_to_what_is_read_from_it(
+    monkeypatch, data, unlabelled, given
+):
+    seen = {}
+    monkeypatch.setattr(
+        datasets, "load", lambda source, **options: seen.update(options)
+    )
+    load_source(config(data, "out", unlabelled=unlabelled, data_dir="d"), data)
+    assert seen.get("data_dir") == given  # `load` refuses it where it has no use
 
 
 def test_a_run_learns_from_unlabelled_texts_and_says_so(tmp_path):

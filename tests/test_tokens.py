@@ -347,6 +347,13 @@ def test_a_file_gives_the_same_tokenizer_back(kind, lowercase, tmp_path):
     assert first == second
 
 
+def test_a_tokenizers_file_may_be_in_the_home_folder(bpe, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    bpe.save("~/t.json")
+    assert (tmp_path / "t.json").is_file()
+    assert SequenceTokenizer.load("~/t.json").encode("a b") == bpe.encode("a b")
+
+
 def test_each_tokenizer_refuses_the_files_of_the_other(bpe, tmp_path):
     Tokenizer.from_words(["a"]).save(tmp_path / "words.json")
     with pytest.raises(ValueError, match=r"words\.json' holds a tokenizer of another"):

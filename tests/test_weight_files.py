@@ -18,6 +18,7 @@ from training.seq2seq_evaluate import evaluate, evaluate_task
 from training.ship import ship
 from zoo import registry, sentiment, seq2seq, weight_files
 from zoo.pipelines import SentimentClassifier
+from zoo.seq2seq_architecture import architecture_of
 from zoo.seq2seq_sizes import DEFAULTS
 from zoo.text import Tokenizer
 
@@ -25,6 +26,15 @@ FACTORIES = {**sentiment.FACTORIES, **seq2seq.FACTORIES}
 options = dataclasses.fields(SentimentConfig)
 
 SMALL = {"weights": None, "vocabulary_size": 41, "embedding_dim": 7, "lstm_units": 5}
+SIZES = [  # of models of two texts, beside the defaults
+    ("seq2seq_bahdanau", ("units", 6), ("attention_units", 3), ("cell", "lstm")),
+    ("seq2seq_bahdanau", ("num_layers", 2), ("dropout", 0.5)),
+    ("seq2seq_luong", ("units", 6), ("input_feeding", False), ("score", "concat")),
+    ("seq2seq_luong", ("local", "predictive"), ("window", 3), ("score", "dot")),
+    ("seq2seq_luong", ("share_embeddings", True), ("source_vocabulary_size", 8)),
+    ("seq2seq_transformer", ("num_layers", 2), ("num_heads", 2), ("dropout", 0.3)),
+    ("seq2seq_transformer", ("intermediate_dim", 7)),
+]
 IDS = np.array([[1, 14, 22, 16, 3], [1, 9, 0, 0, 0]])
 TRAINED = [
     (entry, name, trained)
@@ -76,6 +86,26 @@ def test_the_registry_says_what_the_model_is(entry, name, trained):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("sizes", SIZES, ids=str)
+def test_what_a_factory_was_given_is_read_off_its_model(sizes):
+    factory, *more = sizes
+    given = {
+        **DEFAULTS[factory],
+        "source_vocabulary_size": 9,
+        "target_vocabulary_size": 8,
+        "embedding_dim": 4,
+        **dict(more),
+    }
+    model = seq2seq.FACTORIES[factory](**given)
+    assert architecture_of(model) == given
+
+
+def test_nothing_is_read_off_another_model():
+    model = sentiment.imdb_bilstm(**SMALL)
+    with pytest.raises(ValueError, match=r"must be of zoo\.seq2seq_bahdanau"):
+        architecture_of(model)
+
+
 @trained
 def test_every_model_has_a_card_with_its_numbers(entry, name, trained):
     card = (registry.CARDS_FOLDER / f"{entry.name}.md").read_text(encoding="utf-8")
@@ -90,7 +120,8 @@ def test_every_model_has_a_card_with_its_numbers(entry, name, trained):
 def test_sizes_stand_in_one_way_everywhere(entry, name, trained):
     """The factory's defaults, the registry and the help text of the options agree."""
     if entry.factory in seq2seq.FACTORIES:  # the weights decide the sizes left out
-        assert set(trained.architecture) == set(DEFAULTS[entry.factory])
+        model = zoo.load(entry.name, weights=name).model
+        assert trained.architecture == architecture_of(model)
         return
     signature = inspect.signature(sentiment.FACTORIES[entry.name])
     helps = {f.name: f.metadata["help"] for f in options if "help" in f.metadata}
@@ -282,6 +313,15 @@ def test_a_damaged_or_missing_file_is_refused_by_name(tmp_path, monkeypatch):
     monkeypatch.setitem(entry.weights, "imdb", gone)
     with pytest.raises(FileNotFoundError, match=r"gone\.weights\.h5' is missing"):
         zoo.imdb_bilstm_attention()
+
+
+def test_weights_may_be_in_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    model = sentiment.imdb_bilstm(**SMALL)
+    model.save_weights(tmp_path / "w.weights.h5")
+    again = sentiment.imdb_bilstm(**{**SMALL, "weights": "~/w.weights.h5"})
+    for one, other in zip(model.get_weights(), again.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_a_pickle_is_not_read(tmp_path):

@@ -6,7 +6,7 @@ nowhere else. Importing this module imports neither Keras nor TensorFlow.
 
 import dataclasses
 
-from training.options import RunOptions, check_bounds, option
+from training.options import RunOptions, check_bounds, make_plain, option
 
 MODELS = ("imdb_bilstm_attention", "imdb_bilstm")
 FIXED_BY_WEIGHTS = (
@@ -101,6 +101,7 @@ class SentimentConfig(RunOptions):
                 f"There is no training program for '{self.name}'. Expected one of: "
                 f"{', '.join(MODELS)}."
             )
+        make_plain(self)
         check_bounds(self)
         if self.taught_epochs and not self.unlabelled:
             raise ValueError(

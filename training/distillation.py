@@ -11,6 +11,7 @@ from rich.progress import track
 import zoo
 from training.datasets import Pairs
 from zoo.files import read_json, write_json
+from zoo.tokens import UNKNOWN
 from zoo.translator import Translator
 
 AT_ONCE = 2_048  # sources between two steps of the progress bar
@@ -30,18 +31,28 @@ def distilled(pairs, teacher, path, progress=True):
 
     Returns:
         `Pairs`. A source is left out if the teacher does not read all of it, writes
-        nothing for it, or comes to no end: cut, a text would teach to stop in the
-        middle.
+        nothing or an unknown token for it, or comes to no end: cut, a text would teach
+        to stop in the middle.
 
     Raises:
         ValueError: if the teacher is no model of two texts, or the file was made by
             another teacher or of other sources.
     """
-    sources = list(dict.fromkeys(pairs.sources))
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        targets = _written_by(teacher, sources, progress)
+        targets = _written_by(teacher, _each_once(pairs.sources), progress)
         write_json(path, {"teacher": str(teacher), "targets": targets})
+    return taught(pairs, teacher, path)
+
+
+def taught(pairs, teacher, path):
+    """The same pairs by a file that is there: see `distilled`.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ValueError: if it was made by another teacher or of other sources.
+    """
+    sources = _each_once(pairs.sources)
     targets = _targets(path, teacher, sources)
     kept = [source for source in sources if targets[source]]
     return Pairs(
@@ -49,6 +60,10 @@ def distilled(pairs, teacher, path, progress=True):
         [targets[source] for source in kept],
         f"{pairs.source}, targets by {teacher}",
     )
+
+
+def _each_once(sources):
+    return list(dict.fromkeys(sources))
 
 
 def _targets(path, teacher, sources):
@@ -93,6 +108,7 @@ def _written_by(teacher, sources, progress):
 
 
 def _whole_text(translation):
-    """What was written if it came to an end and all of its source was read, else ""."""
+    """What was written, if all of it and of its source are texts, to their ends."""
     whole = translation.finished and not translation.tokens_cut
-    return translation.text if whole else ""
+    known = UNKNOWN not in translation.target_tokens
+    return translation.text if whole and known else ""

@@ -135,9 +135,12 @@ def fit_epoch(model, data, title, progress=True):
         `(measured, last_weights)`: a dictionary of numbers, and the weights after the
         last step, from which the next epoch goes on.
     """
-    last = LastWeights()
-    callbacks = [last, EpochBar(title, len(data))] if progress else [last]
-    history = model.fit(data, shuffle=False, verbose=0, callbacks=callbacks).history
+    last, bar = LastWeights(), EpochBar(title, len(data))
+    callbacks = [last, bar] if progress else [last]
+    try:
+        history = model.fit(data, shuffle=False, verbose=0, callbacks=callbacks).history
+    finally:
+        bar.close()
     measured = {name: float(values[-1]) for name, values in history.items()}
     return measured, last.weights
 

@@ -5,6 +5,7 @@ Importing this module imports neither Keras nor TensorFlow.
 
 import dataclasses
 import numbers
+import os
 
 
 def option(default, help, least=None, most=None):
@@ -25,6 +26,20 @@ class RunOptions:
         options = dataclasses.asdict(self)
         del options["out"], options["resume"]
         return options
+
+
+def make_plain(config):
+    """Paths become strings, and numbers of NumPy Python's, as JSON and Keras need."""
+    for field in dataclasses.fields(config):
+        object.__setattr__(config, field.name, _plain(getattr(config, field.name)))
+
+
+def _plain(value):
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def check_bounds(config):

@@ -24,7 +24,7 @@ class EpochBar(keras.callbacks.Callback):
 
     def __init__(self, title, steps):
         super().__init__()
-        self.title, self.steps = title, steps
+        self.title, self.steps, self.bar = title, steps, None
 
     def on_train_begin(self, logs=None):
         self.bar = Progress(
@@ -46,8 +46,10 @@ class EpochBar(keras.callbacks.Callback):
             measures = {"measures": format_measures(logs or {})}
         self.bar.update(self.task, completed=batch + 1, **measures)
 
-    def on_train_end(self, logs=None):
-        self.bar.stop()
+    def close(self):
+        """Gives the terminal back; Keras calls nothing when `fit` is interrupted."""
+        if self.bar is not None:
+            self.bar.stop()
 
 
 def format_measures(measures):

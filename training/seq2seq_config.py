@@ -7,7 +7,7 @@ nor TensorFlow.
 import dataclasses
 
 from training.nearest import nearest
-from training.options import RunOptions, check_bounds, option
+from training.options import RunOptions, check_bounds, make_plain, option
 from training.seq2seq_tasks import KINDS, METRICS, MODELS, TASKS, own_task
 
 OPTIMIZERS = ("adam", "muon")
@@ -146,6 +146,7 @@ class Seq2SeqConfig(RunOptions):
     resume: bool = option(False, "go on from the last finished epoch of --out")
 
     def __post_init__(self):
+        make_plain(self)
         check_bounds(self)
         _check_choice("model", self.model, MODELS)
         _check_choice("schedule", self.schedule, ("cosine", "inverse_sqrt", "constant"))

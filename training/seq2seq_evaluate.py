@@ -9,8 +9,10 @@ from keras import ops
 from training import pair_batches
 from training.datasets import load_task, reference_groups, split_by_text
 from training.datasets.tasks import own_pairs
+from training.distillation import taught
 from training.losses import TokenCrossentropy
 from training.pair_ids import encoded, fingerprint
+from training.run_folder import TEACHER
 from training.seq2seq_scores import METRICS
 from training.seq2seq_tasks import TASKS, own_task
 from zoo.compiled import compiled
@@ -90,7 +92,7 @@ def evaluate_task(
         config = _config_of(run)
         metric = metric or _metric_of(config)
         pairs = own_pairs(task, **columns)
-        test = _kept_back(translator, pairs, config)
+        test = _kept_back(translator, pairs, run, config)
         measured = evaluate(translator, test or pairs, metric, num_beams)
         return {**measured, "part": "test" if test else "all"}
     own = TASKS[task]
@@ -117,14 +119,23 @@ def _metric_of(config):
     return (of_file and options.get("metric")) or own_task().metric
 
 
-def _kept_back(translator, pairs, config):
+def _kept_back(translator, pairs, run, config):
     """The test part of pairs that a run was trained on, split as then; else None."""
     try:
         parts = split_by_text(pairs)
-    except ValueError:  # too few to be trained on
+        train = _learned(parts.train, run, config)
+    except (ValueError, OSError):  # too few to be trained on, or others were
         return None
-    ids = [encoded(translator, part)[0] for part in (parts.train, parts.validation)]
+    ids = [encoded(translator, part)[0] for part in (train, parts.validation)]
     return parts.test if fingerprint(*ids) == config.get("data") else None
+
+
+def _learned(train, run, config):
+    """What a run learned from these pairs: with a teacher, what that one wrote."""
+    teacher = config.get("training", {}).get("teacher")
+    if not teacher:
+        return train
+    return taught(train, teacher, pathlib.Path(run).expanduser() / TEACHER)
 
 
 def mirrored_share(written):

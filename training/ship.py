@@ -14,10 +14,9 @@ import pathlib
 import tempfile
 
 import zoo
-from training.seq2seq_config import Seq2SeqConfig
-from zoo import registry, seq2seq
+from zoo import registry
 from zoo.files import read_json, write_by
-from zoo.seq2seq_sizes import DEFAULTS
+from zoo.seq2seq_architecture import architecture_of
 from zoo.weight_files import save_half, sha256
 
 
@@ -35,7 +34,7 @@ def ship(run, name=None, folder=registry.WEIGHTS_FOLDER, replace=False):
 
     Raises:
         ValueError: if there are weights of that name, or tokenizers that others need,
-            or the run's options do not make a model of the run's size.
+            or the model is none of the zoo's factories.
     """
     run, folder = pathlib.Path(run).expanduser(), pathlib.Path(folder)
     pipeline = zoo.load(run)
@@ -49,7 +48,7 @@ def ship(run, name=None, folder=registry.WEIGHTS_FOLDER, replace=False):
         )
     is_translator = isinstance(pipeline, zoo.Translator)
     if is_translator:
-        architecture = _architecture(run, pipeline)
+        architecture = architecture_of(pipeline.model)
         tokenizers = _tokenizer_files(pipeline, name, folder)
         _check_tokenizers_free(tokenizers, path.name, replace)
     save_half(pipeline.model, path)
@@ -69,36 +68,6 @@ def ship(run, name=None, folder=registry.WEIGHTS_FOLDER, replace=False):
     else:
         row["labels"] = pipeline.labels
     return {**row, "measured": metrics["test"] or metrics["validation"]}
-
-
-def _architecture(run, translator):
-    """The arguments of the factory that made a run's model of two texts."""
-    told = read_json(run / "config.json")["training"]
-    names = {field.name for field in dataclasses.fields(Seq2SeqConfig)}
-    options = {key: value for key, value in told.items() if key in names}
-    config = Seq2SeqConfig(**options, out=str(run))
-    if config.weights:  # they decided the sizes
-        if config.weights in registry.names():
-            first, *_ = registry.find(config.weights).weights.values()
-            begun = first.architecture
-        else:
-            begun = _architecture(pathlib.Path(config.weights).expanduser(), translator)
-        return begun if config.dropout is None else {**begun, "dropout": config.dropout}
-    factory = f"seq2seq_{config.model}"
-    architecture = {
-        **DEFAULTS[factory],
-        "source_vocabulary_size": translator.source_tokenizer.vocabulary_size,
-        "target_vocabulary_size": translator.target_tokenizer.vocabulary_size,
-        "share_embeddings": config.of_task.joint,
-        **config.architecture,
-    }
-    again = seq2seq.FACTORIES[factory](**architecture).count_params()
-    if again != translator.model.count_params():
-        raise ValueError(
-            f"The options of '{run}' make a model of {again:,} parameters. Its model "
-            f"has {translator.model.count_params():,}: it was made by other code."
-        )
-    return architecture
 
 
 @dataclasses.dataclass(frozen=True)

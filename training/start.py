@@ -66,7 +66,8 @@ def load_source(config, source, label_names=None):
     if is_table(source) or not tables:
         options["text_column"] = config.text_column
         options["label_column"] = config.label_column
-    if source == config.data:
+    of_unlabelled = config.unlabelled == "tfds" != source
+    if source == config.data and not of_unlabelled:
         options["data_dir"] = config.data_dir
     return datasets.load(source, label_names=label_names, **options)
 

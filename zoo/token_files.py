@@ -11,7 +11,9 @@ PARTS = ("kind", "tokens", "merges", "lowercase")
 def write_tokens(path, **parts):
     """Writes `PARTS` to a file that `read_tokens` reads."""
     text = json.dumps({"format": FORMAT} | parts, ensure_ascii=False, indent=0)
-    pathlib.Path(path).write_text(text + "\n", encoding="utf-8", newline="\n")
+    pathlib.Path(path).expanduser().write_text(
+        text + "\n", encoding="utf-8", newline="\n"
+    )
 
 
 def read_tokens(path):
@@ -21,7 +23,7 @@ def read_tokens(path):
         FileNotFoundError: if there is no such file.
         ValueError: if the file is another, or a part is missing, by the file's name.
     """
-    path = pathlib.Path(path)
+    path = pathlib.Path(path).expanduser()
     if not path.is_file():
         raise FileNotFoundError(
             f"There is no tokenizer file '{path}'. Expected: a file that "

@@ -84,7 +84,7 @@ def load_file(model, path):
         FileNotFoundError: if there is no such file.
         ValueError: if the file is not a weight file, or holds other shapes.
     """
-    path = pathlib.Path(path)
+    path = pathlib.Path(path).expanduser()
     if not path.is_file():
         raise FileNotFoundError(
             f"There is no weight file '{path}'. Give a file ending in .weights.h5 or "
