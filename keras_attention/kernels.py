@@ -86,10 +86,14 @@ def check_whole(name, number, advice):
 
 
 def _fresh(initializer, offset):
-    """A copy for one weight: an initializer called twice gives the same numbers."""
+    """A copy for one weight: one with a number as seed gives the same numbers twice.
+
+    Without one it is itself: a `SeedGenerator` goes on, and an initializer without a
+    config could not be copied.
+    """
     if not isinstance(initializer, keras.initializers.Initializer):
         return initializer
     config = initializer.get_config()
-    if isinstance(config.get("seed"), int):
-        config["seed"] += offset
-    return type(initializer).from_config(config)
+    if not isinstance(config.get("seed"), int):
+        return initializer
+    return type(initializer).from_config({**config, "seed": config["seed"] + offset})

@@ -115,6 +115,7 @@ class LocalAttention(Kernels, BorrowsScore):
         self.mode = mode
         self.units = units
         self.renormalize = renormalize
+        self.borrow()
 
     @property
     def has_state(self):

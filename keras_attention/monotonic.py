@@ -156,6 +156,7 @@ class MonotonicAttention(BorrowsScore):
         self.hard = hard
         if sigmoid_noise > 0:
             self.noise_generator = keras.random.SeedGenerator(self.seed)
+        self.borrow()
 
     def build(self, query_shape, value_shape=None, key_shape=None):
         super().build(query_shape, value_shape, key_shape)

@@ -29,7 +29,7 @@ class BorrowsScore(ScoredAttention):
             )
         self.scorer = score
         self._check_scorer()
-        score.lent = True
+        self._borrowed = False
 
     def _check_scorer(self):
         """Refuses a layer whose own settings would be without effect."""
@@ -41,19 +41,29 @@ class BorrowsScore(ScoredAttention):
                 f"dropout={scorer.dropout}, activation={scorer.activation!r}. Give "
                 f"them to {type(self).__name__}."
             )
-        if getattr(scorer, "lent", False):
-            raise ValueError(
-                "`score` belongs to one layer: files do not keep what two share. "
-                f"Received: '{scorer.name}', which another layer has. Make a second "
-                f"{type(scorer).__name__}."
-            )
+        self._check_not_lent()
         if scorer.score_dtype != self.score_dtype:
             raise ValueError(
                 f"`score` must compute in the type of the layer, {self.score_dtype}. "
                 f"Received: a layer of {scorer.score_dtype}. Give both one `dtype`."
             )
 
+    def borrow(self):
+        """Makes the score this layer's alone: the end of a constructor none refused."""
+        if not self._borrowed:
+            self._check_not_lent()
+            self.scorer.lent = self._borrowed = True
+
+    def _check_not_lent(self):
+        if getattr(self.scorer, "lent", False):
+            raise ValueError(
+                "`score` belongs to one layer: files do not keep what two share. "
+                f"Received: '{self.scorer.name}', which another layer has. Make a "
+                f"second {type(self.scorer).__name__}."
+            )
+
     def build(self, query_shape, value_shape=None, key_shape=None):
+        self.borrow()
         super().build(query_shape, value_shape, key_shape)
         if not self.scorer.built:  # one that comes from a file, or is shared, is
             self.scorer.build(query_shape, value_shape, key_shape)

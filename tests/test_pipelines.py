@@ -137,6 +137,19 @@ def test_ids_may_come_padded_on_either_side(clf):
     np.testing.assert_allclose(clf.predict_ids(array)[1], plain, atol=1e-6)
 
 
+@pytest.mark.parametrize("ids", [[5, 7, 9], ["a film"], np.arange(3)], ids=str)
+def test_one_text_as_ids_is_refused_with_the_way_out(clf, ids):
+    with pytest.raises(TypeError, match=r"at place 0\. Write \[ids\] for one text"):
+        clf.predict_ids(ids)
+
+
+def test_no_layer_takes_cudnn_which_refuses_padding_before_words(clf, tmp_path):
+    clf.save(tmp_path / "saved")
+    for model in (clf.model, zoo.load(tmp_path / "saved").model):
+        both = model.get_layer("bilstm")
+        assert not both.forward_layer.use_cudnn and not both.backward_layer.use_cudnn
+
+
 def test_the_model_of_a_pipeline_is_its_own(clf):
     with pytest.raises(AttributeError):
         clf.model = None

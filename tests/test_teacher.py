@@ -1,5 +1,6 @@
 """The teacher: what it labels is right, and a network that learns from it is better."""
 
+import contextlib
 import random
 
 import numpy as np
@@ -11,7 +12,13 @@ from tests.test_training import BAD, FILL, GOOD, ODD, config, make_table
 from training import datasets
 from training.naive_bayes import NaiveBayesLogistic
 from training.sentiment import right, train
-from training.start import load_source
+from training.start import (
+    imdb_tokenizer,
+    load_source,
+    make_tokenizer,
+    read_data,
+    tokenized,
+)
 from training.teacher import teach
 from zoo.text import Tokenizer
 
@@ -57,6 +64,53 @@ def test_features_are_weighted_by_their_log_count_ratio():
     np.testing.assert_allclose(model.ratio_, np.log(p / q))
     assert (model.predict(X) == y).all()
     assert ((model.decision_function(X) > 0) == y).all()
+
+
+def write_rows(path, **texts):
+    """A table of texts by class."""
+    rows = [f"{text},{name}" for name, each in texts.items() for text in each]
+    path.write_text("\n".join(["review,sentiment", *rows]) + "\n")
+
+
+@pytest.mark.parametrize("name", ["keras_reviews.csv", "tfds.csv"])
+def test_a_table_called_like_a_source_is_a_table(tmp_path, name):
+    """Of its own vocabulary, not IMDB's; ids of it are not those of keras.datasets."""
+    make_table(tmp_path / name)
+    with contextlib.chdir(tmp_path):
+        data = load_source(config(name, "out"), name).train
+    tokenizer = make_tokenizer(None, 50, data)
+    assert tokenizer.words != imdb_tokenizer().words
+    ids = tokenized(tokenizer, data)
+    assert tokenized(tokenizer, ids) is ids
+
+
+def test_a_test_part_that_holds_all_of_a_class_is_refused(tmp_path):
+    data, again = tmp_path / "a.csv", tmp_path / "b.csv"
+    write_rows(data, pos=("good", "fine", "nice"), neg=("bad", "dull", "poor"))
+    write_rows(again, pos=("new", "newer", "newest"), neg=("bad", "dull", "poor"))
+    with pytest.raises(ValueError, match=r"class 'neg' stand in .*b\.csv too"):
+        read_data(config(data, "out", test_data=str(again)))
+
+
+def test_the_test_part_of_a_folder_is_its_test_part(tmp_path):
+    data = tmp_path / "a.csv"
+    classes = {"positive": ("good", "fine", "nice"), "negative": ("bad", "ill", "poor")}
+    write_rows(data, **classes)
+    for part, name, text in (
+        ("train", "neg", "bad"),
+        ("train", "pos", "good"),
+        ("test", "neg", "dull"),
+        ("test", "pos", "superb"),
+    ):
+        place = tmp_path / "folder" / part / name
+        place.mkdir(parents=True)
+        (place / "1.txt").write_text(text)
+    plan = config(
+        data, "out", test_data=str(tmp_path / "folder"), validation_fraction=0
+    )
+    parts = read_data(plan)
+    assert sorted(parts.test.texts) == ["dull", "superb"]
+    assert len(parts.train) == 6
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ from training.config import SentimentConfig
 from training.evaluate import evaluate, evaluate_source
 from training.options import from_options
 from training.sentiment import targets, train, usual_epochs
-from training.start import imdb_tokenizer
+from training.start import imdb_tokenizer, trained_start
 from zoo.padding import cut_and_pad
 from zoo.pipelines import SentimentClassifier
-from zoo.text import UNKNOWN_ID
+from zoo.text import UNKNOWN_ID, Tokenizer
 
 GOOD = ["superb", "great", "lovely", "wonderful"]
 BAD = ["dull", "awful", "boring", "poor"]
@@ -379,6 +379,7 @@ def test_a_home_folder_is_one_for_runs_their_starts_and_their_table(
         return {"validation": {"accuracy": 0.5}, "test": None, "seconds": 1.0}
 
     monkeypatch.setattr("training.compare.train", train)
+    monkeypatch.setattr("training.compare.trained_start", lambda run: None)
     (tmp_path / "all").mkdir()
     compare(plan, seeds=1)
     assert (tmp_path / "all/comparison.md").exists()
@@ -386,6 +387,28 @@ def test_a_home_folder_is_one_for_runs_their_starts_and_their_table(
         str(tmp_path / "all/imdb_bilstm-0"),
         str(tmp_path / "before/imdb_bilstm-0"),
     )
+
+
+def test_a_comparison_whose_start_does_not_fit_trains_nothing(
+    reviews, tmp_path, monkeypatch
+):
+    zoo.load("imdb_bilstm_attention").save(tmp_path / "start")
+    monkeypatch.setattr("training.compare.train", None)
+    sizes = dict.fromkeys(("embedding_dim", "lstm_units"))
+    plan = config(reviews, tmp_path / "all", weights=str(tmp_path / "start"), **sizes)
+    with pytest.raises(ValueError, match="must be a run of imdb_bilstm\\."):
+        compare(plan, seeds=1)
+
+
+def test_a_start_is_the_folder_even_if_it_is_called_like_a_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = "imdb_bilstm_attention"
+    model = zoo.imdb_bilstm_attention(weights=None, vocabulary_size=30, lstm_units=3)
+    tokenizer = Tokenizer.from_words([f"w{i}" for i in range(26)])
+    SentimentClassifier(model, tokenizer, ("bad", "good"), 9, name).save(name)
+    sizes = dict.fromkeys(("embedding_dim", "lstm_units"))
+    start = trained_start(config("x.csv", "out", weights=name, **sizes))
+    assert start.maxlen == 9
 
 
 def test_a_single_run_has_no_spread():

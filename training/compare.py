@@ -7,6 +7,7 @@ import numpy as np
 
 from training.config import MODELS
 from training.sentiment import train
+from training.start import trained_start
 from zoo.files import write_json, write_text
 
 
@@ -28,28 +29,40 @@ def compare(config, seeds, progress=True):
     """
     if seeds < 1:
         raise ValueError(f"`seeds` must be at least 1. Received: {seeds}.")
-    out, rows = pathlib.Path(config.out).expanduser(), []
-    for name in MODELS:
-        results = []
-        for seed in range(config.seed, config.seed + seeds):
-            start = config.weights
-            namesake = pathlib.Path(start or "").expanduser() / f"{name}-{seed}"
-            if start and namesake.is_dir():
-                start = str(namesake)
-            run = dataclasses.replace(
-                config,
-                weights=start,
-                name=name,
-                seed=seed,
-                out=str(out / f"{name}-{seed}"),
-                attention_units=config.attention_units if "attention" in name else None,
-                resume=True,
-            )
-            results.append(train(run, progress))
-        rows.append(_row(name, results))
+    out = pathlib.Path(config.out).expanduser()
+    runs = {
+        name: [
+            _run(config, name, seed, out)
+            for seed in range(config.seed, config.seed + seeds)
+        ]
+        for name in MODELS
+    }
+    for run in (run for named in runs.values() for run in named):
+        trained_start(run)  # refused now, not after the first trainings
+    rows = [
+        _row(name, [train(run, progress) for run in named])
+        for name, named in runs.items()
+    ]
     write_json(out / "comparison.json", rows)
     write_text(out / "comparison.md", table(rows))
     return rows
+
+
+def _run(config, name, seed, out):
+    """The config of one run of a comparison."""
+    start = config.weights
+    namesake = pathlib.Path(start or "").expanduser() / f"{name}-{seed}"
+    if start and namesake.is_dir():
+        start = str(namesake)
+    return dataclasses.replace(
+        config,
+        weights=start,
+        name=name,
+        seed=seed,
+        out=str(out / f"{name}-{seed}"),
+        attention_units=config.attention_units if "attention" in name else None,
+        resume=True,
+    )
 
 
 def _row(name, results):

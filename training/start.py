@@ -7,6 +7,7 @@ import numpy as np
 
 import zoo
 from training import datasets
+from training.datasets.sources import KERAS, TFDS
 from training.datasets.text_files import ending
 from training.dropout import with_dropout
 from zoo import registry, sentiment
@@ -42,9 +43,11 @@ def read_data(config, start=None):
         splits = _in_order_of(start.labels, splits)
     train, validation, test = splits.train, None, splits.test
     if config.test_data:
-        test = load_source(config, config.test_data, train.label_names).train
+        held_out = load_source(config, config.test_data, train.label_names)
+        test = held_out.test or held_out.train
     if test is not None:
         train = datasets.leave_out(train, test)
+        _check_left(train, splits.train, test)
     if config.validation_fraction:
         train, validation = datasets.split_validation(
             train, config.validation_fraction, config.seed
@@ -55,6 +58,17 @@ def read_data(config, start=None):
         held_out = {text for part in (validation, test) if part for text in part.texts}
         unlabelled = [text for text in unlabelled if text not in held_out]
     return Parts(train, validation, test, unlabelled)
+
+
+def _check_left(left, train, test):
+    """Refuses test texts that leave no training text, or none of a class."""
+    lost = set(train.labels) - set(left.labels)
+    if lost:
+        names = ", ".join(repr(train.label_names[label]) for label in sorted(lost))
+        raise ValueError(
+            f"All training texts of the class {names} stand in {test.source} too, and "
+            "texts of the test are not trained on. Give other data to test on."
+        )
 
 
 def load_source(config, source, label_names=None):
@@ -86,10 +100,7 @@ def tokenized(tokenizer, data):
     if data is None:
         return None
     if data.is_tokenized:
-        if (
-            data.source.startswith("keras")
-            and tokenizer.words != imdb_tokenizer().words
-        ):
+        if data.source in KERAS and tokenizer.words != imdb_tokenizer().words:
             raise ValueError(
                 f"{data.source} holds ids of the vocabulary of keras.datasets.imdb. "
                 "Received: a model with a vocabulary of its own, to which they mean "
@@ -116,7 +127,7 @@ def trained_start(config):
             f"`weights` must be one of {sorted(known)} or the folder of a run. "
             f"Received: {config.weights!r}."
         )
-    start = zoo.load(config.weights)
+    start = zoo.load(pathlib.Path(config.weights))  # a model of the zoo it is not
     if start.name != config.name:
         raise ValueError(
             f"`weights` must be a run of {config.name}. Received: '{config.weights}', "
@@ -154,7 +165,7 @@ def imdb_tokenizer():
 def make_tokenizer(vocabulary, vocabulary_size, data):
     """A tokenizer for the texts: the IMDB one, or a vocabulary of their own."""
     if vocabulary is None:
-        vocabulary = "imdb" if data.source.startswith(("tfds", "keras")) else "own"
+        vocabulary = "imdb" if data.source in (*TFDS, *KERAS) else "own"
     if vocabulary == "imdb":
         return imdb_tokenizer()
     return Tokenizer.train(data.texts, vocabulary_size)

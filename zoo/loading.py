@@ -133,6 +133,9 @@ def _not_saved(folder, file):
 
 
 def _load_classifier(folder, model, config):
+    for layer in model.layers:
+        if isinstance(layer, keras.layers.Bidirectional):
+            sentiment.without_cudnn(layer)
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     return SentimentClassifier(
         model, tokenizer, config["labels"], config["maxlen"], config["name"]

@@ -110,8 +110,12 @@ class SentimentClassifier:
 
         Returns:
             Array (texts, classes), in order.
+
+        Raises:
+            TypeError: if an item is no list or array of integers.
         """
         check_integer("batch_size", batch_size, 1)
+        _check_rows(ids)
         ids = [[i for i in row if i] if 0 in row else row for row in ids]
         probabilities = np.empty((len(ids), len(self.labels)), "float32")
         for rows in self._batches(ids, batch_size):
@@ -232,6 +236,17 @@ class SentimentClassifier:
             },
             words_cut=words_cut,
         )
+
+
+def _check_rows(ids):
+    """Refuses what is not a list of texts as ids, by the place of the first."""
+    for place, row in enumerate(ids):
+        if isinstance(row, str) or not hasattr(row, "__len__"):
+            raise TypeError(
+                "`ids` must be a list of texts, each a list of ids. Received: "
+                f"{row!r} at place {place}. Write [ids] for one text; a string goes to "
+                "predict."
+            )
 
 
 def _compiled(model):

@@ -157,7 +157,18 @@ def _bilstm_states(architecture, return_sequences):
     lstm = keras.layers.LSTM(
         architecture["lstm_units"], return_sequences=return_sequences, name="lstm"
     )
-    return ids, keras.layers.Bidirectional(lstm, name="bilstm")(vectors)
+    both = keras.layers.Bidirectional(lstm, name="bilstm")
+    return ids, without_cudnn(both)(vectors)
+
+
+def without_cudnn(bidirectional):
+    """The layer, which then takes padding anywhere: cuDNN takes it at the end alone.
+
+    Keras's files do not keep this.
+    """
+    for layer in (bidirectional.forward_layer, bidirectional.backward_layer):
+        layer.use_cudnn = False
+    return bidirectional
 
 
 def _classifier(ids, context, architecture, activation, name):

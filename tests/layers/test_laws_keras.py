@@ -129,6 +129,17 @@ def test_two_kernels_of_one_shape_begin_with_other_numbers(case):
         np.testing.assert_array_equal(to_numpy(one), to_numpy(other))
 
 
+@every_learner
+def test_kernels_of_a_seed_generator_begin_with_other_numbers(case):
+    generator = keras.random.SeedGenerator(3)
+    layer = case.make(kernel_initializer=keras.initializers.HeNormal(seed=generator))
+    layer.build(*((B, T, DV) for _ in case.inputs(case.main)))
+    weights = [to_numpy(w) for w in own(layer) if "bias" not in w.name]
+    for i, one in enumerate(weights):
+        for other in weights[:i]:
+            assert one.shape != other.shape or np.abs(one - other).max() > 1e-3
+
+
 def own(layer):
     """The weights a layer made itself, without those of a scorer inside it."""
     inner = {id(w) for w in layer.scorer.weights} if hasattr(layer, "scorer") else set()

@@ -21,6 +21,31 @@ B, T, S, DQ, DV = 2, 4, 7, 5, 3
 # ---- what constructors refuse
 
 
+def test_a_refused_layer_leaves_its_score_to_the_next():
+    score = BahdanauAttention(3)
+    with pytest.raises(ValueError, match="`window` must"):
+        LocalAttention(0, score=score)
+    layer = LocalAttention(2, score=score)
+    with pytest.raises(ValueError, match="`mode`"):
+        MonotonicAttention(BahdanauAttention(3), mode="typo")
+    layer(normal(B, T, DQ), normal(B, S, DV))
+    with pytest.raises(ValueError, match="`score` belongs to one layer"):
+        MonotonicAttention(score)
+
+
+def test_an_initializer_without_a_config_is_used_as_it_is():
+    class Mine(keras.initializers.Initializer):
+        def __init__(self, value):
+            self.value = value
+
+        def __call__(self, shape, dtype=None, **kwargs):
+            return keras.ops.full(shape, self.value, dtype)
+
+    layer = BahdanauAttention(3, kernel_initializer=Mine(0.25))
+    layer(normal(B, T, DQ), normal(B, S, DV))
+    assert {float(x) for x in to_numpy(layer.key_kernel).ravel()} == {0.25}
+
+
 @pytest.mark.parametrize(
     ("make", "match"),
     [

@@ -10,6 +10,9 @@ from training.datasets.tables import read_table
 from training.datasets.text_files import ending, read_unlabelled
 
 IMDB_NAMES = ("negative", "positive")
+# Where IMDB's train and test part came from; no path is called so.
+TFDS = "tfds imdb_reviews: train", "tfds imdb_reviews: test"
+KERAS = "keras.datasets.imdb: train", "keras.datasets.imdb: test"
 OTHER_SOURCES = (
     'Or give another source: "tfds", "keras", a folder in aclImdb layout '
     "(train/neg/*.txt, train/pos/*.txt), or a .csv or .tsv file of your own"
@@ -150,8 +153,8 @@ def _load_tfds(data_dir, label_names):
     names = ["train", "test"]
     return Splits(
         *[
-            _imdb(*part, f"tfds imdb_reviews {name}", label_names)
-            for name, part in zip(names, _from_tfds(data_dir, names), strict=True)
+            _imdb(*part, source, label_names)
+            for source, part in zip(TFDS, _from_tfds(data_dir, names), strict=True)
         ]
     )
 
@@ -211,10 +214,8 @@ def _load_keras(label_names):
         ) from error
     return Splits(
         *[
-            _imdb(
-                [list(ids) for ids in texts], labels, f"keras imdb {name}", label_names
-            )
-            for name, (texts, labels) in zip(("train", "test"), parts, strict=True)
+            _imdb([list(ids) for ids in texts], labels, source, label_names)
+            for source, (texts, labels) in zip(KERAS, parts, strict=True)
         ]
     )
 
