@@ -255,6 +255,20 @@ def test_dates_of_many_languages_are_read(name):
     assert measured["exact"] >= 0.995
 
 
+def test_words_are_pronounced_in_any_case():
+    words = {"cat": "K AE T", "Speech": "S P IY CH", "PHONE": "F OW N"}
+    found = zoo.load("g2p_transformer").translate(list(words))
+    assert [translation.text for translation in found] == list(words.values())
+
+
+@pytest.mark.slow
+def test_pronunciations_are_as_good_as_the_card_says(cmudict):
+    measured = evaluate_task(zoo.load("g2p_transformer"), "g2p", data=str(cmudict))
+    (trained,) = registry.find("g2p_transformer").weights.values()
+    assert trained.metric.startswith(f"{measured['wer']:.2%}")
+    assert measured["wer"] <= 0.2218
+
+
 @pytest.mark.parametrize("name", ["en_fr_bahdanau", "en_fr_transformer"])
 def test_everyday_english_becomes_french(name):
     translator = zoo.load(name)
