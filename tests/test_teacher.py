@@ -88,7 +88,7 @@ def test_a_test_part_that_holds_all_of_a_class_is_refused(tmp_path):
     data, again = tmp_path / "a.csv", tmp_path / "b.csv"
     write_rows(data, pos=("good", "fine", "nice"), neg=("bad", "dull", "poor"))
     write_rows(again, pos=("new", "newer", "newest"), neg=("bad", "dull", "poor"))
-    with pytest.raises(ValueError, match=r"class 'neg' stand in .*b\.csv too"):
+    with pytest.raises(ValueError, match=r"of 'neg' is left: .*b\.csv too"):
         read_data(config(data, "out", test_data=str(again)))
 
 

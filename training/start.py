@@ -66,8 +66,8 @@ def _check_left(left, train, test):
     if lost:
         names = ", ".join(repr(train.label_names[label]) for label in sorted(lost))
         raise ValueError(
-            f"All training texts of the class {names} stand in {test.source} too, and "
-            "texts of the test are not trained on. Give other data to test on."
+            f"No training text of {names} is left: all stand in {test.source} too, "
+            "and texts of the test are not trained on. Give other data to test on."
         )
 
 
