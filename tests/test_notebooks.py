@@ -21,7 +21,7 @@ SMALL = {
         "EPOCHS": 1,
         "REVIEWS_TO_TEST": 2,
     },
-    "04_seq2seq_alignment": {"STRINGS": 400, "EPOCHS": 1},
+    "04_seq2seq_alignment": {"STRINGS": 1500, "EPOCHS": 2},
     "05_plug_into_your_model": {"EPOCHS": 1, "ROWS": 200},
 }
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))

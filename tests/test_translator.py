@@ -1,6 +1,7 @@
 """Text in, text and alignments out: the pipeline of the models of two texts."""
 
 import copy
+import dataclasses
 import logging
 import pickle
 import threading
@@ -244,8 +245,13 @@ def test_empty_texts_give_empty_texts_in_their_places(translators, num_beams):
     assert translator.translate([], num_beams=num_beams) == []
     both = translator.translate(["", "go"], num_beams=3, num_return=2)
     assert [len(row) for row in both] == [2, 2]
-    with pytest.raises(ValueError, match="at least one token on either side"):
+    with pytest.raises(ValueError, match=r"model read nothing of ''\. Translate a"):
         found[1].plot()
+    wrote_nothing = dataclasses.replace(
+        alone, text="", target_tokens=[], alignment=alone.alignment[:0]
+    )
+    with pytest.raises(ValueError, match=r"model wrote nothing for 'go'\. Train"):
+        wrote_nothing.plot()
 
 
 @pytest.mark.parametrize("tokens", ["words", "characters", "bpe"])

@@ -115,8 +115,12 @@ class Translation:
 
     def _check_alignment(self):
         if not self.alignment.size:
+            nothing, remedy = (
+                ("wrote nothing for", "Train the model for longer, or try another text")
+                if self.source_tokens
+                else ("read nothing of", "Translate a text with words in it")
+            )
             raise ValueError(
                 "A plot needs at least one token on either side. Received: a "
-                f"translation of {self.source!r} to {self.text!r}. Translate a text "
-                "with words in it."
+                f"translation whose model {nothing} {self.source!r}. {remedy}."
             )

@@ -87,4 +87,4 @@ def places(side):
 
 def assert_close(got, want, atol=1e-6):
     for one, other in zip(got, want, strict=True):
-        np.testing.assert_allclose(one, other, atol=atol)
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=atol)

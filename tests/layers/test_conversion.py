@@ -69,7 +69,7 @@ def torch_call(theirs, query, value, key, **kwargs):
 
 def assert_equal(got, want, atol=1e-5):
     for one, other in zip(got, want, strict=True):
-        np.testing.assert_allclose(one, other, atol=atol)
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=atol)
 
 
 DIRECTIONS = pytest.mark.parametrize("direction", ["to ours", "from ours"])

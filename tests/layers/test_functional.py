@@ -30,8 +30,8 @@ def test_self_attention_is_five_calls():
     value = project(x, layer.value_kernel)
     context, weights = scaled_dot_product_attention(query, key, value)
     output = project(context, layer.output_kernel)
-    np.testing.assert_allclose(to_numpy(output), want[0], atol=1e-6)
-    np.testing.assert_allclose(to_numpy(weights), want[1], atol=1e-6)
+    np.testing.assert_allclose(to_numpy(output), want[0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(to_numpy(weights), want[1], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("scale", "factor"), [(None, D**-0.5), (False, 1), (0.3, 0.3)])
@@ -117,7 +117,9 @@ def test_without_the_scale_the_softmax_saturates_and_its_gradient_vanishes():
     ],
 )
 def test_sparsemax_in_closed_form(scores, want):
-    np.testing.assert_allclose(to_numpy(masked_sparsemax([scores]))[0], want, atol=1e-6)
+    np.testing.assert_allclose(
+        to_numpy(masked_sparsemax([scores]))[0], want, rtol=1e-5, atol=1e-6
+    )
 
 
 def test_sparsemax_along_another_axis_and_under_a_mask():
@@ -126,7 +128,7 @@ def test_sparsemax_along_another_axis_and_under_a_mask():
     columns = to_numpy(
         masked_sparsemax(np.swapaxes(scores, 1, 2), np.swapaxes(MASK, 1, 2), axis=1)
     )
-    np.testing.assert_allclose(columns, np.swapaxes(rows, 1, 2), atol=1e-6)
+    np.testing.assert_allclose(columns, np.swapaxes(rows, 1, 2), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(rows[0].sum(-1), 1, atol=1e-6)
     assert not rows[1].any() and not rows[0][:, [2, 4]].any()
 
@@ -141,4 +143,4 @@ def test_sparsemax_gradient_is_centred_on_its_support():
     support = to_numpy(masked_sparsemax(scores)) > 0
     mean = (probe * support).sum(-1, keepdims=True) / support.sum(-1, keepdims=True)
     want = np.where(support, probe - mean, 0)
-    np.testing.assert_allclose(gradients(loss, [scores])[0], want, atol=1e-6)
+    np.testing.assert_allclose(gradients(loss, [scores])[0], want, rtol=1e-5, atol=1e-6)

@@ -173,7 +173,9 @@ def test_keras_agrees_on_masks_that_inputs_carry():
     )
     np.testing.assert_allclose(got[ids != 0], to_numpy(want)[ids != 0], atol=1e-5)
     real = np.broadcast_to((ids != 0)[:, None, :, None], weights.shape)
-    np.testing.assert_allclose(weights[real], to_numpy(scores)[real], atol=1e-6)
+    np.testing.assert_allclose(
+        weights[real], to_numpy(scores)[real], rtol=1e-5, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("kind", ["right padding", "pairs", "both"])
@@ -217,8 +219,8 @@ def test_the_function_agrees_with_torchs(mask, scale):
             *map(ops.convert_to_tensor, (query, key, value)), mask, scale
         )
     )
-    np.testing.assert_allclose(got, want.numpy(), atol=1e-6)
-    np.testing.assert_allclose(weights @ value, want.numpy(), atol=1e-6)
+    np.testing.assert_allclose(got, want.numpy(), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(weights @ value, want.numpy(), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("groups", [1, 2, H])
@@ -234,7 +236,9 @@ def test_grouped_heads_agree_with_kerass_function(groups):
     rows[1:] = [np.repeat(x, H // groups, axis=2) for x in rows[1:]]
     mask = np.broadcast_to(mask, (B, H, T, S))
     want = ops.dot_product_attention(*map(ops.convert_to_tensor, rows), mask=mask)
-    np.testing.assert_allclose(got, np.swapaxes(to_numpy(want), 1, 2), atol=1e-6)
+    np.testing.assert_allclose(
+        got, np.swapaxes(to_numpy(want), 1, 2), rtol=1e-5, atol=1e-6
+    )
 
 
 # ---- the fused kernel
@@ -246,7 +250,7 @@ def test_the_context_alone_is_the_context_with_weights(kind, extra):
     layer, args, masks = cross(**extra), inputs(), MASKS[kind]
     want = to_numpy(layer(*args, **masks)[0])
     got = to_numpy(layer(*args, **masks, return_attention_scores=False))
-    np.testing.assert_allclose(got, want, atol=1e-6)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
     nothing = ~may_attend(**masks).any(axis=(1, 3))
     assert (got[nothing] == 0).all() and np.isfinite(got).all()
 
@@ -310,7 +314,7 @@ def test_what_is_in_padding_does_not_reach_the_kernel(filler):
         value_mask=RIGHT,
         return_attention_scores=False,
     )
-    np.testing.assert_allclose(to_numpy(got), want, atol=1e-6)
+    np.testing.assert_allclose(to_numpy(got), want, rtol=1e-5, atol=1e-6)
 
 
 # ---- what is refused
@@ -424,10 +428,10 @@ def test_the_inputs_own_mask_is_there_for_the_next_layer(functional_model):
         mean, mean_output, weights = to_numpy(both(ids))
     table, real = to_numpy(embedding.embeddings), ids != 0
     want = [table[row[row != 0]].mean(0) for row in ids]
-    np.testing.assert_allclose(mean, want, atol=1e-6)
+    np.testing.assert_allclose(mean, want, rtol=1e-5, atol=1e-6)
     output = to_numpy(layer(table[ids], query_mask=real)[0])
     want = [output[i, real[i]].mean(0) for i in range(B)]
-    np.testing.assert_allclose(mean_output, want, atol=1e-6)
+    np.testing.assert_allclose(mean_output, want, rtol=1e-5, atol=1e-6)
     assert (weights[np.broadcast_to(~real[:, None, None], weights.shape)] == 0).all()
 
 

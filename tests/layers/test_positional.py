@@ -59,7 +59,9 @@ def rotation_by_loops(x, positions, base=10000):
 def test_sinusoidal_adds_the_formula_of_the_paper(width, base):
     x = normal(B, T, width)
     got = to_numpy(SinusoidalPositionEncoding(max_wavelength=base)(x))
-    np.testing.assert_allclose(got, x + encoding_by_loops(T, width, base), atol=1e-6)
+    np.testing.assert_allclose(
+        got, x + encoding_by_loops(T, width, base), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_sinusoidal_takes_any_length():
@@ -72,14 +74,16 @@ def test_sinusoidal_takes_any_length():
 def test_encodings_of_positions_of_any_shape():
     positions = np.array([[[4, 0, 2]], [[1, 3, 3]]])
     got = to_numpy(positional.sinusoidal_encoding(positions, 7))
-    np.testing.assert_allclose(got, encoding_by_loops(5, 7)[positions], atol=1e-6)
+    np.testing.assert_allclose(
+        got, encoding_by_loops(5, 7)[positions], rtol=1e-5, atol=1e-6
+    )
 
 
 def test_learned_adds_its_rows():
     layer, x = LearnedPositionEmbedding(MAX), normal(B, T, 7)
     got, (table,) = to_numpy(layer(x)), layer.get_weights()
     assert table.shape == (MAX, 7)
-    np.testing.assert_allclose(got, x + table[:T], atol=1e-6)
+    np.testing.assert_allclose(got, x + table[:T], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("base", [10000, 3.5])
@@ -97,7 +101,7 @@ def test_rotary_with_and_without_heads_agree():
         got = to_numpy(layer(x, **kwargs))
         for head in range(H):
             want = to_numpy(layer(x[:, :, head], **kwargs))
-            np.testing.assert_allclose(got[:, :, head], want, atol=1e-6)
+            np.testing.assert_allclose(got[:, :, head], want, rtol=1e-5, atol=1e-6)
 
 
 def test_rotated_products_depend_on_the_distance_only():
@@ -134,7 +138,7 @@ def test_a_decoder_step_equals_its_row_of_the_whole(make):
     for t in range(T):
         for start in (t, np.int64(t), np.full(B, t), np.array(t, "uint8")):
             step = to_numpy(layer(x[:, t : t + 1], start=start))
-            np.testing.assert_allclose(step[:, 0], whole[:, t], atol=1e-6)
+            np.testing.assert_allclose(step[:, 0], whole[:, t], rtol=1e-5, atol=1e-6)
 
 
 @every_layer
@@ -143,7 +147,7 @@ def test_every_row_may_have_its_own_start(make):
     got = to_numpy(layer(x, start=np.array(starts)))
     for row, start in enumerate(starts):
         want = to_numpy(layer(x[row : row + 1], start=start))[0]
-        np.testing.assert_allclose(got[row], want, atol=1e-6)
+        np.testing.assert_allclose(got[row], want, rtol=1e-5, atol=1e-6)
 
 
 @every_layer
@@ -155,7 +159,7 @@ def test_padding_on_the_left_changes_nothing(make, start):
         padding = np.full((B, pads, D), np.nan, "float32")
         mask = np.arange(pads + T) >= np.full((B, 1), pads)
         got = to_numpy(layer(np.concatenate([padding, x], 1), start=start, mask=mask))
-        np.testing.assert_allclose(got[:, pads:], want, atol=1e-6)
+        np.testing.assert_allclose(got[:, pads:], want, rtol=1e-5, atol=1e-6)
 
 
 @every_layer
@@ -164,7 +168,9 @@ def test_rows_padded_on_the_left_go_on_from_their_real_lengths(make):
     padded = np.concatenate([np.zeros((1, pads, D), "float32"), x], axis=1)
     layer(padded[:, :-1], mask=np.arange(pads + T - 1)[None] >= pads)  # the prompt
     last = to_numpy(layer(padded[:, -1:], start=np.array([T - 1])))
-    np.testing.assert_allclose(last[:, 0], to_numpy(layer(x))[:, -1], atol=1e-6)
+    np.testing.assert_allclose(
+        last[:, 0], to_numpy(layer(x))[:, -1], rtol=1e-5, atol=1e-6
+    )
 
 
 @every_layer
@@ -172,7 +178,7 @@ def test_padding_on_the_right_and_holes_count_as_slots(make):
     x, layer = normal(B, T, D), make()
     mask = np.array([[1, 1, 1, 0, 0], [1, 0, 1, 0, 1], [1, 1, 1, 1, 1]])
     got, want = to_numpy(layer(x, mask=mask)), to_numpy(layer(x))
-    np.testing.assert_allclose(got, want, atol=1e-6)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
 @every_layer
@@ -184,9 +190,11 @@ def test_masks_come_by_themselves_and_go_on(make):
     want = layer(ops.copy(vectors), mask=ids != 0)
     for start in (0, np.zeros(B, "int32")):
         got = layer(vectors, start=start)
-        np.testing.assert_allclose(to_numpy(got), to_numpy(want), atol=1e-6)
+        np.testing.assert_allclose(to_numpy(got), to_numpy(want), rtol=1e-5, atol=1e-6)
         assert (to_numpy(got._keras_mask) == (ids != 0)).all()
-    np.testing.assert_allclose(model.predict(ids, verbose=0), to_numpy(want), atol=1e-6)
+    np.testing.assert_allclose(
+        model.predict(ids, verbose=0), to_numpy(want), rtol=1e-5, atol=1e-6
+    )
 
 
 @every_layer
@@ -425,7 +433,7 @@ def test_layers_inside_other_layers_take_unknown_lengths(make):
     inputs = keras.Input((None, D))
     model = keras.Model(inputs, Wrapped(layer)(inputs))
     want = to_numpy(layer(x))
-    np.testing.assert_allclose(model.predict(x, verbose=0), want, atol=1e-6)
+    np.testing.assert_allclose(model.predict(x, verbose=0), want, rtol=1e-5, atol=1e-6)
 
 
 @every_layer
@@ -433,7 +441,9 @@ def test_time_distributed_takes_the_layers(make):
     x, layer = normal(B, 2, T, D), make()
     got = to_numpy(keras.layers.TimeDistributed(layer)(x))
     for i in range(2):
-        np.testing.assert_allclose(got[:, i], to_numpy(layer(x[:, i])), atol=1e-6)
+        np.testing.assert_allclose(
+            got[:, i], to_numpy(layer(x[:, i])), rtol=1e-5, atol=1e-6
+        )
 
 
 OTHER = {
@@ -482,7 +492,7 @@ def test_a_saved_model_is_loaded_in_safe_mode_and_exact(make, tmp_path):
     assert type(again.get_layer("places")) is type(layer)
     for got in (again.predict(x, verbose=0), [again(x)[0], again(x)[1]]):
         for one, other in zip(got, want, strict=True):
-            np.testing.assert_allclose(to_numpy(one), other, atol=1e-6)
+            np.testing.assert_allclose(to_numpy(one), other, rtol=1e-5, atol=1e-6)
     again.load_weights(tmp_path / "model.weights.h5")
     np.testing.assert_array_equal(again.predict(x, verbose=0)[0], want[0])
 

@@ -121,7 +121,9 @@ def test_the_cell_decides_how_it_begins():
     decoder.build((None, None, E), (None, None, F))
     decoder.set_weights(plain.get_weights())
     want = plain(*inputs, initial_state=[np.ones((B, H), "float32")])[0]
-    np.testing.assert_allclose(to_numpy(decoder(*inputs)[0]), to_numpy(want), atol=1e-6)
+    np.testing.assert_allclose(
+        to_numpy(decoder(*inputs)[0]), to_numpy(want), rtol=1e-5, atol=1e-6
+    )
 
 
 def test_the_defaults_are_luongs():
@@ -161,8 +163,8 @@ def test_several_attentions_stand_side_by_side():
         weight.assign(value)
     want, weights = to_numpy(one(*inputs, **MASKS))
     got, maps = pair(*inputs, **MASKS)
-    np.testing.assert_allclose(to_numpy(got)[..., : H + F], want, atol=1e-6)
-    np.testing.assert_allclose(to_numpy(maps[0]), weights, atol=1e-6)
+    np.testing.assert_allclose(to_numpy(got)[..., : H + F], want, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(to_numpy(maps[0]), weights, rtol=1e-5, atol=1e-6)
     assert got.shape == (B, T, H + 2 * F) and len(maps) == 2
 
 
@@ -252,8 +254,8 @@ def test_short_sequences_which_are_unrolled_equal_the_beginning_of_long_ones(set
     outputs, weights = to_numpy(decoder(inputs, memory))
     for steps in (1, 2, 4, 5):
         got = to_numpy(decoder(inputs[:, :steps], memory))
-        np.testing.assert_allclose(got[0], outputs[:, :steps], atol=1e-6)
-        np.testing.assert_allclose(got[1], weights[:, :steps], atol=1e-6)
+        np.testing.assert_allclose(got[0], outputs[:, :steps], rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(got[1], weights[:, :steps], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("length", [1, 4, 5, 9])
@@ -328,7 +330,9 @@ def test_the_map_of_heads_is_their_mean():
     zeros = np.zeros((B, 1, H), "float32")  # the query of the first step
     by_heads = to_numpy(decoder.attention(zeros, memory)[1])
     assert by_heads.shape == (B, 2, 1, S)
-    np.testing.assert_allclose(weights[:, 0], by_heads.mean(1)[:, 0], atol=1e-6)
+    np.testing.assert_allclose(
+        weights[:, 0], by_heads.mean(1)[:, 0], rtol=1e-5, atol=1e-6
+    )
 
 
 # ---- padding and neighbours
@@ -541,8 +545,8 @@ def test_attend_over_a_projected_memory_equals_the_layer(attention, masked):
     got = to_numpy(layer.attend(query, prepared, state))
     if weights.ndim == 4:
         weights = weights.mean(1)
-    np.testing.assert_allclose(got[0], context[:, 0], atol=1e-6)
-    np.testing.assert_allclose(got[1][..., 0], weights[:, 0], atol=1e-6)
+    np.testing.assert_allclose(got[0], context[:, 0], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(got[1][..., 0], weights[:, 0], rtol=1e-5, atol=1e-6)
 
 
 def test_a_separate_key_is_projected():
@@ -551,7 +555,7 @@ def test_a_separate_key_is_projected():
     want = to_numpy(layer(query, memory, key, value_mask=KEYS))
     got = layer.attend(query, layer.project_memory(memory, key, KEYS))
     for one, other in zip(to_numpy(got), want, strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
 def test_a_state_of_a_layer_that_has_none_is_refused():

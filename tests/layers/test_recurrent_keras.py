@@ -230,7 +230,9 @@ def test_longer_batches_give_a_translator_the_same_logits(setting):
     want = model.predict([SOURCES, TARGETS], verbose=0)
     longer = [np.pad(SOURCES, ((0, 0), (0, 3))), np.pad(TARGETS, ((0, 0), (0, 2)))]
     got = model.predict(longer, verbose=0)[:, :6]
-    np.testing.assert_allclose(got[TARGETS != 0], want[TARGETS != 0], atol=1e-6)
+    np.testing.assert_allclose(
+        got[TARGETS != 0], want[TARGETS != 0], rtol=1e-5, atol=1e-6
+    )
 
 
 @every_way
@@ -243,7 +245,7 @@ def test_the_sub_model_shows_the_weights(setting, scores, tmp_path):
     for one in (both, loaded):
         logits, maps = one.predict([SOURCES, TARGETS], verbose=0)
         want = model.predict([SOURCES, TARGETS], verbose=0)
-        np.testing.assert_allclose(logits, want, atol=1e-6)
+        np.testing.assert_allclose(logits, want, rtol=1e-5, atol=1e-6)
         assert list(maps) == ["decoder/attention"]
         weights = maps["decoder/attention"]
         assert weights.shape == (2, 6, 5)
@@ -264,9 +266,9 @@ def test_the_sub_model_shows_the_weights_of_several(tmp_path):
         assert sorted(maps) == ["decoder/attention_0", "decoder/attention_1"]
         for i in range(2):
             got = maps[f"decoder/attention_{i}"]
-            np.testing.assert_allclose(got, want[1 + i], atol=1e-6)
+            np.testing.assert_allclose(got, want[1 + i], rtol=1e-5, atol=1e-6)
     for got, expected in zip(outputs, want, strict=True):
-        np.testing.assert_allclose(got, expected, atol=1e-6)
+        np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
     assert np.abs(want[1] - want[2]).max() > 1e-4
 
 
@@ -345,7 +347,7 @@ def test_the_cell_drops_the_same_at_every_step(setting, recurrent):
         np.testing.assert_array_equal(got == 0, (got[:, :1] == 0).repeat(T, 1))
     else:
         plain = to_numpy(decoder(inputs, memory, initial_state=start)[0])[..., :H]
-        np.testing.assert_allclose(got, got[:, :1].repeat(T, 1), atol=1e-6)
+        np.testing.assert_allclose(got, got[:, :1].repeat(T, 1), rtol=1e-5, atol=1e-6)
         assert np.abs(got - plain).max() > 1e-2
 
 
@@ -364,7 +366,7 @@ def test_masks_of_a_call_do_not_stay_with_the_cell(setting):
     prepared = decoder.prepare_memory(memory)
     state = decoder.initial_state(prepared)
     output, _, _ = decoder.step(inputs[:, 0], state, prepared)
-    np.testing.assert_allclose(to_numpy(output), before[:, 0], atol=1e-6)
+    np.testing.assert_allclose(to_numpy(output), before[:, 0], rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("setting", ["luong, not fed", "bahdanau"])
@@ -377,7 +379,7 @@ def test_the_decoders_dropout_is_of_h_and_c(setting):
     np.testing.assert_allclose(outputs[~dropped], plain[~dropped] / 0.75, rtol=1e-4)
     assert 0.15 < dropped.mean() < 0.35
     assert not (dropped[:, 0] == dropped[:, 1]).all()
-    np.testing.assert_allclose(weights, maps, atol=1e-6)
+    np.testing.assert_allclose(weights, maps, rtol=1e-5, atol=1e-6)
 
 
 def test_the_decoders_dropout_is_fed_on():
@@ -607,7 +609,7 @@ def test_a_translator_is_exported(setting, tmp_path):
     model.export(tmp_path / "exported", verbose=False)
     loaded = tf.saved_model.load(tmp_path / "exported")
     got = loaded.serve([tf.constant(x, "int32") for x in (SOURCES, TARGETS)])
-    np.testing.assert_allclose(got, model([SOURCES, TARGETS]), atol=1e-6)
+    np.testing.assert_allclose(got, model([SOURCES, TARGETS]), rtol=1e-5, atol=1e-6)
 
 
 @every_way
@@ -755,4 +757,4 @@ def test_a_cell_of_ones_own_may_have_a_dropout_of_its_own():
     inputs, memory = np.ones((2, 3, 5), "float32"), np.ones((2, 6, 7), "float32")
     plain, _ = decoder(inputs, memory)
     trained, _ = decoder(inputs, memory, training=True)
-    np.testing.assert_allclose(to_numpy(trained), to_numpy(plain), atol=1e-6)
+    np.testing.assert_allclose(to_numpy(trained), to_numpy(plain), rtol=1e-5, atol=1e-6)
