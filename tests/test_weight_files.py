@@ -265,8 +265,9 @@ def test_words_are_pronounced_in_any_case():
 def test_pronunciations_are_as_good_as_the_card_says(cmudict):
     measured = evaluate_task(zoo.load("g2p_transformer"), "g2p", data=str(cmudict))
     (trained,) = registry.find("g2p_transformer").weights.values()
-    assert trained.metric.startswith(f"{measured['wer']:.2%}")
-    assert measured["wer"] <= 0.2218
+    assert measured["wer"] <= 0.221  # Yolchuyeva et al. (2019)
+    told = float(trained.metric.partition("%")[0])
+    assert 100 * measured["wer"] == pytest.approx(told, abs=0.05)
 
 
 @pytest.mark.parametrize("name", ["en_fr_bahdanau", "en_fr_transformer"])
