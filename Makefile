@@ -24,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 
 # The environment is made anew only when what it installs has changed.
 $(VENV)/.installed: setup.cfg pyproject.toml
-	$(PYTHON) -m venv $(VENV)
+	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install -qq --upgrade pip
 	$(BIN)/python -m pip install -qq --editable ".[test]"
 	touch $@
