@@ -26,6 +26,7 @@ from zoo.stepping import TransformerStepper
 from zoo.tokens import END_ID, START_ID
 
 VOCABULARY, SOURCE, BEAMS = 6_000, 8, 5
+LENGTHS = 32, 128, 512
 NEVER = [0, START_ID, END_ID]
 
 
@@ -152,14 +153,27 @@ def measure_searches(model, length, rounds):
 
 
 def measure_lengths(model, rounds):
-    """Prints the cost of a token by the number of tokens written."""
+    """Prints the cost of a token by the number of tokens written, and by the room."""
     sources = np.random.default_rng(0).integers(4, VOCABULARY, (1, SOURCE))
-    first = None
-    for length in (32, 128, 512):
-        run = ours(model, length, 1)
-        cost = fastest(functools.partial(run, sources), rounds) / length
-        first = first or cost
-        print(f"{length:>5} tokens: {1e3 * cost:.2f} ms a token, {cost / first:.2f} x")
+    decoder = Decoder(
+        Endless(model, LENGTHS[-1]),
+        greedy_search,
+        max_length=LENGTHS[-1],
+        return_attention=False,
+    )
+    within = {
+        length: functools.partial(decoder, sources, [length]) for length in LENGTHS
+    }
+    rooms = {
+        length: functools.partial(ours(model, length, 1), sources) for length in LENGTHS
+    }
+    for title, runs in ((f"of a room for {LENGTHS[-1]}", within), ("and room", rooms)):
+        costs = {length: fastest(run, rounds) / length for length, run in runs.items()}
+        for length, cost in costs.items():
+            print(
+                f"{length:>5} tokens {title}: {1e3 * cost:.2f} ms a token, "
+                f"{cost / costs[LENGTHS[0]]:.2f} x"
+            )
 
 
 def measure_training(model, rounds):

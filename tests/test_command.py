@@ -11,6 +11,7 @@ import pytest
 
 import zoo
 from training.command import main
+from training.datasets import load_task
 
 GOOD = "A superb film, I loved it."
 BAD = "Dull, stupid, a waste of time."
@@ -400,5 +401,12 @@ def test_a_run_is_measured_on_what_it_was_not_trained_on(capsys, tmp_path):
     measured = json.loads(printed)
     assert status == 0 and "wer" in measured and "test part" not in err
     assert measured["sources"] == 61 and measured["part"] == "all"
+    with open(path, "a", encoding="utf-8") as file:  # still not what was learned
+        file.writelines(f"{i}b\tb{i}\n" for i in range(60))
+    status, printed, err = run(capsys, *words, "--task", str(path))
+    grown = json.loads(printed)
+    assert status == 0 and "its test part alone is measured" in err
+    assert grown["part"] == "test" and grown["sources"] < 60
+    assert grown["sources"] == len(load_task(str(path)).test)
     status, _, err = run(capsys, *words, "--task", "datse")
     assert status == 2 and "`task` must be one of" in err

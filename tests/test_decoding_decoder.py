@@ -1,13 +1,16 @@
 """Decoder: compiled searches of a Keras model, many shapes, threads, new weights."""
 
-import pathlib
+import gc
 import threading
+import weakref
 
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
+import zoo
+from tests.memory import resident
 from tests.test_decoding_references import same, values
 from zoo.decoding import (
     Decoder,
@@ -17,6 +20,7 @@ from zoo.decoding import (
     greedy_search,
     sample,
 )
+from zoo.stepping import stepper_for
 
 B, S, V, UNITS = 3, 5, 13, 11
 BACKEND = keras.backend.backend()
@@ -104,13 +108,15 @@ def test_compiled_and_eager_agree(stepper, search, options, given):
 def test_hundreds_of_sentences_of_thirty_lengths(stepper):
     """F45: few traces, and memory that does not grow."""
     decoder = Decoder(stepper, beam_search, num_beams=3, max_length=7)
+    results = []
 
     def decode(rounds):
         for i in range(rounds):
             length = 1 + i % 30
             padded = -(-length // 16) * 16  # as a caller does who has few shapes
             ids = sources(i, batch=1, length=length)
-            decoder(np.pad(ids, ((0, 0), (0, padded - length))))
+            found = decoder(np.pad(ids, ((0, 0), (0, padded - length))))
+            results.append(weakref.ref(found.attention))
 
     before = stepper.traces
     decode(30)
@@ -120,12 +126,9 @@ def test_hundreds_of_sentences_of_thirty_lengths(stepper):
     decode(300 if BACKEND != "torch" else 60)  # not compiled, so slower
     if BACKEND != "torch":
         assert stepper.traces == traces
-    assert resident() - memory < 30e6
-
-
-def resident():
-    pages = int(pathlib.Path("/proc/self/statm").read_text().split()[1])
-    return pages * 4096
+    gc.collect()
+    assert resident() - memory < 10e6
+    assert not any(kept() is not None for kept in results)
 
 
 def test_nothing_is_left_of_the_batch_before(stepper):
@@ -327,6 +330,83 @@ def test_a_mask_may_be_a_list():
     np.testing.assert_array_equal(
         keras.ops.convert_to_numpy(one.scores), keras.ops.convert_to_numpy(other.scores)
     )
+
+
+@pytest.mark.parametrize(
+    ("mask", "message"),
+    [
+        (
+            [[0.0, 0.0, -1e9]] * 2,
+            "`source_mask` must hold booleans .* value -1",
+        ),
+        ([[True], [True]], r"`source_mask` must be .*shape \(2, 1\) with attention of"),
+        ([True, True, False], r"`source_mask` must be .*Received: shape \(3,\)"),
+    ],
+)
+@pytest.mark.parametrize("search", [greedy_search, beam_search])
+def test_a_mask_that_is_none_of_the_sources_tokens_is_refused(search, mask, message):
+    def next_token(state, token):
+        rows = len(token)
+        return np.zeros((rows, 6)), state, np.full((rows, 3), 1 / 3, "float32")
+
+    options = {"max_length": 3, "coverage_penalty": 0.2, "source_mask": mask}
+    with pytest.raises(ValueError, match=message):
+        search(next_token, STATE, **options)
+
+
+@pytest.mark.parametrize(
+    "given", [{"max_lengths": [2.9, 1]}, {"max_lengths": np.array([0, 4])}]
+)
+def test_limits_are_not_rounded(given):
+    def next_token(state, token):
+        return np.zeros((len(token), 6)), state, None
+
+    with pytest.raises(ValueError, match="`max_lengths` must be integers"):
+        greedy_search(next_token, STATE, max_length=4, **given)
+
+
+@pytest.mark.parametrize("ids", [[7], [0, 1.5], [-1, 2]])
+def test_the_numbers_of_sentences_are_integers_one_a_sentence(ids):
+    def next_token(state, token):
+        return np.zeros((len(token), 6)), state, None
+
+    with pytest.raises(ValueError, match="`sentence_ids` must be integers"):
+        sample(next_token, STATE, max_length=4, seed=0, sentence_ids=ids)
+
+
+@pytest.mark.parametrize(
+    "seed", [2.5, np.float64(2.5), np.nan, np.array(-3), np.int64(2**31), np.True_]
+)
+def test_a_seed_is_a_whole_number_whatever_its_type(seed):
+    def next_token(state, token):
+        return np.zeros((len(token), 6)), state, None
+
+    with pytest.raises(ValueError, match="`seed` must be"):
+        sample(next_token, STATE, max_length=4, seed=seed)
+
+
+def test_caches_have_room_for_what_a_decoder_writes(stepper):
+    """Compiled, a step past the end of a cache would write over its last place."""
+    model = zoo.seq2seq_transformer(
+        source_vocabulary_size=V,
+        target_vocabulary_size=V,
+        embedding_dim=4,
+        num_heads=2,
+        num_layers=1,
+        intermediate_dim=4,
+    )
+    steppers = [stepper_for(model, room) for room in (16, 8)]
+    for short in (steppers[1], EnsembleStepper(steppers)):
+        Decoder(short, greedy_search, max_length=8)
+        with pytest.raises(ValueError, match=r"at most 8, .*Received: 9\. Make"):
+            Decoder(short, greedy_search, max_length=9)
+    assert EnsembleStepper([stepper]).max_length is None
+
+
+@pytest.mark.parametrize("beta", [None, "0.2", -1.0])
+def test_a_penalty_that_is_no_number_is_refused(stepper, beta):
+    with pytest.raises(ValueError, match="`coverage_penalty` must be a finite"):
+        Decoder(stepper, beam_search, max_length=8, coverage_penalty=beta)
 
 
 def test_an_ensemble_takes_lists_alone():

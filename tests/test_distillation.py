@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import zoo
-from training import seq2seq
+from training import distillation, seq2seq
 from training.datasets import Pairs
 from training.distillation import distilled
 from training.seq2seq_config import Seq2SeqConfig
@@ -41,6 +41,31 @@ def test_the_teacher_writes_once(path, monkeypatch):
     monkeypatch.setattr(zoo, "load", None)
     pairs = distilled(PAIRS, "reverse_luong", path, progress=False)
     assert pairs.targets == ["cba", "zyx"]
+
+
+def test_a_teacher_that_was_stopped_goes_on(tmp_path, monkeypatch):
+    path = tmp_path / "run" / "teacher.json"
+    pairs = Pairs([*"abcdef"], [*"uvwxyz"], "a table")
+    monkeypatch.setattr(distillation, "AT_ONCE", 2)
+    teacher = zoo.load("reverse_luong")
+    translate, asked = teacher.translate, []
+
+    def until(texts, **options):
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        asked.extend(texts)
+        return translate(texts, **options)
+
+    monkeypatch.setattr(zoo, "load", lambda name: teacher)
+    monkeypatch.setattr(teacher, "translate", until)
+    with pytest.raises(KeyboardInterrupt):
+        distilled(pairs, "reverse_luong", path, progress=False)
+    assert asked == [*"abcd"]
+    with pytest.raises(ValueError, match=r"holds 4 of them: go on with the run first"):
+        distillation.taught(pairs, "reverse_luong", path)
+    asked.clear()
+    found = distilled(pairs, "reverse_luong", path, progress=False)
+    assert asked == ["e", "f"] and found.targets == [*"abcdef"]
 
 
 def test_a_run_learns_from_the_teacher_and_is_measured_by_the_data(
@@ -81,9 +106,8 @@ def test_a_source_for_which_it_writes_nothing_is_left_out(tmp_path):
     assert (pairs.sources, pairs.targets) == (["xyz"], ["zyx"])
 
 
-@pytest.mark.parametrize("targets", [{"abc": "cba"}, {"abc": "cba", "other": "x"}])
-def test_a_file_of_other_sources_is_refused(tmp_path, targets):
-    path = write(tmp_path / "teacher.json", targets)
+def test_a_file_of_other_sources_is_refused(tmp_path):
+    path = write(tmp_path / "teacher.json", {"abc": "cba", "other": "x"})
     with pytest.raises(ValueError, match=r"for the 2 sources.*Remove it"):
         distilled(PAIRS, "reverse_luong", path)
 
@@ -154,13 +178,17 @@ def test_a_taught_run_is_measured_on_its_test_part_alone(tmp_path):
         **options,
     )
     seq2seq.train(plan, progress=False)
-    kept = evaluate_task(zoo.load(folder), str(table), num_beams=1, run=folder)
-    assert kept["part"] == "test" and kept["sources"] < 32
+    copied = tmp_path / "copied.tsv"
+    copied.write_text(table.read_text())
+
+    def measured(path):
+        return evaluate_task(zoo.load(folder), str(path), num_beams=1, run=folder)
+
+    assert measured(table)["part"] == measured(copied)["part"] == "test"
+    assert measured(table)["sources"] == measured(copied)["sources"] < 32
     (folder / "teacher.json").unlink()  # then nobody knows what it learned
-    assert (
-        evaluate_task(zoo.load(folder), str(table), num_beams=1, run=folder)["part"]
-        == "all"
-    )
+    assert measured(copied)["part"] == "all"
+    assert measured(table)["part"] == "test"  # but of its own file
 
 
 def test_a_classifier_is_no_teacher(tmp_path):

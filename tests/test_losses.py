@@ -4,7 +4,9 @@ import keras
 import numpy as np
 import pytest
 
+import zoo
 from training.losses import TokenAccuracy, TokenCrossentropy
+from zoo.tokens import START_ID
 
 B, T, V = 3, 5, 7
 
@@ -82,6 +84,41 @@ def test_a_batch_of_padding_alone_has_loss_and_accuracy_0():
     accuracy = TokenAccuracy()
     accuracy.update_state(nothing, logits)
     assert float(accuracy.result()) == 0
+
+
+def test_an_epoch_with_a_batch_of_padding_alone_stays_finite():
+    """F36: its gradient is 0, so the weights stay."""
+    labels, _ = batch()
+    inputs = np.random.default_rng(1).normal(size=(2 * B, T, 4)).astype("float32")
+    model = keras.Sequential([keras.Input((None, 4)), keras.layers.Dense(V)])
+    model.compile("sgd", TokenCrossentropy(0.1), metrics=[TokenAccuracy()])
+    for rows in (np.concatenate([labels, 0 * labels]), np.zeros((2 * B, T), int)):
+        before = model.get_weights()
+        options = {"batch_size": B, "shuffle": False, "verbose": 0}
+        history = model.fit(inputs, rows, **options).history
+        assert np.isfinite([*history["loss"], *history["accuracy"]]).all()
+        assert all(np.isfinite(weight).all() for weight in model.get_weights())
+    assert history == {"accuracy": [0.0], "loss": [0.0]}
+    for one, other in zip(before, model.get_weights(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("pad", [0, 20])
+def test_of_a_model_of_the_zoo_only_real_tokens_count(pad):
+    """Its logits carry the mask of the target ids."""
+    keras.utils.set_random_seed(0)
+    sizes = {"source_vocabulary_size": V, "target_vocabulary_size": V}
+    model = zoo.seq2seq_luong(units=4, embedding_dim=4, **sizes)
+    labels, _ = batch()
+    inputs = np.where(labels > 0, np.roll(labels, 1, axis=1), 0)
+    inputs[:, 0] = START_ID
+    expected = mean_by_hand(labels, model.predict([labels, inputs], verbose=0))
+    labels, inputs = (np.pad(x, ((0, 0), (0, pad))) for x in (labels, inputs))
+    model.compile(loss=TokenCrossentropy(), metrics=[TokenAccuracy()])
+    loss, accuracy = model.evaluate([labels, inputs], labels, verbose=0)
+    assert loss == pytest.approx(expected, rel=1e-4)
+    guesses = model.predict([labels, inputs], verbose=0).argmax(axis=-1)
+    assert accuracy == pytest.approx((guesses == labels)[labels > 0].mean())
 
 
 def test_accuracy_counts_real_tokens_alone():

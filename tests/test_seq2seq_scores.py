@@ -42,6 +42,15 @@ def test_bleu_says_how_it_was_computed():
     signature = bleu(["a b"], [["a b"]])["signature"]
     assert "tok:13a" in signature
     assert "version:" in signature
+    assert "case:mixed" in signature
+
+
+def test_bleu_without_case_says_so():
+    text, reference = "the big cat sat down", "The big cat sat down"
+    assert bleu([text], [[reference]])["bleu"] < 99
+    found = bleu([text], [[reference]], lowercase=True)
+    assert found["bleu"] == pytest.approx(100)
+    assert "case:lc" in found["signature"]
 
 
 def test_phones_are_counted_against_the_nearest_pronunciation():

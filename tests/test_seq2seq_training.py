@@ -228,6 +228,33 @@ def test_it_stops_when_nothing_gets_better(pairs, tmp_path):
     assert (metrics["epochs"], metrics["best_epoch"]) == (3, 1)
 
 
+@pytest.mark.parametrize(
+    ("metric", "values", "losses", "best"),
+    [
+        ("wer", (0.5, 0.2, 0.4), (1, 2, 3), 2),
+        ("pronunciation", (0.5, 0.4, 0.2), (1, 2, 3), 3),
+        ("exact", (0.5, 0.2, 0.4), (3, 2, 1), 1),
+        ("chrf", (20.0, 50.0, 50.0), (1, 3, 2), 3),  # of equal ones, the least loss
+        ("bleu", (0.0, 0.0, float("nan")), (1, 2, 0), 1),
+    ],
+)
+def test_the_metric_says_which_epoch_is_best(
+    pairs, tmp_path, metric, values, losses, best
+):
+    plan = config(pairs, tmp_path, metric=metric, patience=1)
+    parts = read_pairs(plan)
+    run = Seq2SeqRun(
+        plan, tmp_path, starting_translator(plan, parts.train), parts, False
+    )
+    name = {"pronunciation": "val_wer"}.get(metric, f"val_{metric}")
+    run.history = [
+        {name: value, "val_loss": loss}
+        for value, loss in zip(values, losses, strict=True)
+    ]
+    assert run.best_epoch == best
+    assert run.is_out_of_patience == (best < 3)
+
+
 def test_going_on_from_a_run_keeps_its_tokenizers(pairs, runs, tmp_path):
     folder, metrics = runs["transformer"]
     plan = config(
@@ -301,7 +328,7 @@ def test_forced_measures_do_not_depend_on_padding_or_batch(runs, pairs):
         )
     ]
     together = ForcedMeasures(translator.model)(*ids)
-    total = count = 0.0
+    total = right = count = 0.0
     for source, target in zip(*ids, strict=True):
         logits = translator.model.predict(
             [np.array([source]), np.array([[1, *target]])], verbose=0
@@ -310,8 +337,11 @@ def test_forced_measures_do_not_depend_on_padding_or_batch(runs, pairs):
         chances /= chances.sum(-1, keepdims=True)
         for step, label in enumerate([*target, 3]):
             total -= np.log(chances[step, label])
+            right += chances[step].argmax() == label
             count += 1
     assert together["loss"] == pytest.approx(total / count, rel=1e-4)
+    assert together["perplexity"] == pytest.approx(np.exp(total / count), rel=1e-4)
+    assert together["accuracy"] == pytest.approx(right / count, abs=1.5 / count)
 
 
 def test_scheduled_sampling_feeds_guesses_but_never_in_the_place_of_start_or_pad():
@@ -679,6 +709,25 @@ def test_pairs_with_targets_over_the_limit_are_left_out(tmp_path):
     )
     assert len(run.train_ids[0]) == len(run.train_ids[1]) < len(parts.train)
     assert max(map(len, run.train_ids[1])) <= 256
+
+
+def test_targets_much_longer_than_their_sources_are_decoded_to_their_ends(tmp_path):
+    """Cut at 2 x source + 16 tokens, exact match would be 0 in every epoch."""
+    rng, lines = np.random.default_rng(0), []
+    while len(lines) < 80:
+        words = rng.choice(list(WORDS), 2)
+        lines.append(f"{words[0]}{len(lines)}\t{' '.join([*words] * 15)}\n")
+    path = tmp_path / "long.tsv"
+    path.write_text("".join(lines))
+    metrics = train(config(path, tmp_path / "run", epochs=1), progress=False)
+    translator = zoo.load(tmp_path / "run")
+    assert translator.length_ratio == 30 + 1 - 16
+    assert metrics["test"]["sources"] > 0
+    assert ship(tmp_path / "run", folder=tmp_path)["length_ratio"] == 15
+    short = make_pairs(tmp_path / "short.tsv")
+    further = config(short, tmp_path / "second", weights=str(tmp_path / "run"))
+    start = starting_translator(further, read_pairs(further).train)
+    assert start.length_ratio == 15
 
 
 def test_a_run_is_shipped_small_with_its_tokenizers_and_sizes(runs, tmp_path):

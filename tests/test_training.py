@@ -182,6 +182,10 @@ def test_folders_in_use_and_other_options_are_refused(reviews, run, tmp_path):
         train(config(reviews, folder), progress=False)
     with pytest.raises(ValueError, match=r"epochs \(was 4, is 7\)"):
         train(config(reviews, folder, epochs=7, resume=True), progress=False)
+    (tmp_path / "tmp.0123.config.json").write_text("")  # a kill left it: no obstacle
+    assert run_folder.open_run(tmp_path, {}, False) == (tmp_path, None, None)
+    run_folder.begin(tmp_path / "new", {}, "", "")
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["config.json"]
     (tmp_path / "mine.txt").write_text("precious")
     with pytest.raises(ValueError, match="not empty and holds no run"):
         train(config(reviews, tmp_path), progress=False)

@@ -2,9 +2,11 @@
 
 import copy
 import dataclasses
+import gc
 import logging
 import pickle
 import threading
+import weakref
 
 import keras
 import numpy as np
@@ -12,6 +14,10 @@ import pytest
 
 import zoo
 from keras_attention import attention_submodel
+from tests.layers.references import to_numpy
+from tests.memory import resident
+from zoo.decoding import Decoder, EnsembleStepper, beam_search
+from zoo.stepping import stepper_for
 from zoo.tokens import END_ID, START_ID, UNKNOWN_ID, SequenceTokenizer
 from zoo.translator import Translator
 
@@ -34,6 +40,15 @@ MAKE = {
         num_heads=2, num_layers=2, intermediate_dim=20, **SIZES, **sizes
     ),
 }
+# Ten bridges, and one vocabulary: slow to compile, so for replays alone.
+DEEP = {
+    "deep": lambda **sizes: zoo.seq2seq_bahdanau(
+        units=4, attention_units=5, num_layers=5, cell="lstm", **SIZES, **sizes
+    ),
+    "one embedding": lambda **sizes: zoo.seq2seq_transformer(
+        num_heads=2, intermediate_dim=20, share_embeddings=True, **SIZES, **sizes
+    ),
+}
 TEXTS = ["the cat", "a", "the sun is home it rains", "go home", "it", "warm dog sat a"]
 
 
@@ -42,7 +57,9 @@ def make_translator(kind, seed=0, tokens="words"):
     keras.utils.set_random_seed(seed)
     source = SequenceTokenizer.train(ENGLISH, tokens)
     target = SequenceTokenizer.train(FRENCH, tokens)
-    model = MAKE[kind](
+    if kind == "one embedding":
+        source = target = SequenceTokenizer.train(ENGLISH + FRENCH, tokens)
+    model = {**MAKE, **DEEP}[kind](
         source_vocabulary_size=source.vocabulary_size,
         target_vocabulary_size=target.vocabulary_size,
     )
@@ -69,30 +86,33 @@ def replayed(translator, both, translation):
     labels = [*ids, END_ID] if translation.finished else ids
     inputs = [START_ID, *ids][: len(labels)]
     logits, maps = both([np.array([source]), np.array([inputs])], training=False)
-    maps = {name: keras.ops.convert_to_numpy(map_) for name, map_ in maps.items()}
     logits = keras.ops.convert_to_numpy(logits)[0].astype("float64")
     logs = (
         logits - np.log(np.exp(logits - logits.max(-1, keepdims=True)).sum(-1))[:, None]
     )
     logs -= logits.max(-1, keepdims=True)
-    cross = [name for name in maps if "cross_attention" in name]
-    name = max(cross) if cross else "decoder/attention"
-    weights = maps[name][0]
-    if weights.ndim == 3:
-        weights = weights.mean(axis=0)
     total = sum(logs[step, label] for step, label in enumerate(labels))
-    return total, weights[: len(labels)]
+    return total, shown(maps)[: len(labels)]
+
+
+def shown(maps):
+    """The map (T, S) that a pipeline shows of those of one source, by name."""
+    cross = [name for name in maps if "cross_attention" in name]
+    weights = to_numpy(maps[max(cross) if cross else "decoder/attention"])[0]
+    return weights.mean(axis=0) if weights.ndim == 3 else weights
 
 
 # ---- a result is the model's own
 
 
-@pytest.mark.parametrize("num_beams", [1, 4])
-@pytest.mark.parametrize("kind", MAKE)
+@pytest.mark.parametrize(
+    ("kind", "num_beams"),
+    [*((kind, count) for kind in MAKE for count in (1, 4)), *((x, 4) for x in DEEP)],
+)
 def test_replaying_a_result_gives_its_score_and_its_attention(
     translators, kind, num_beams
 ):
-    translator = translators[kind]
+    translator = translators[kind] if kind in MAKE else make_translator(kind)
     found = translator.translate(TEXTS, num_beams=num_beams, num_return=num_beams)
     found = found if num_beams > 1 else [[one] for one in found]
     both = attention_submodel(translator.model)
@@ -226,6 +246,28 @@ def test_many_lengths_make_few_traces(kind):
     assert traces == len(decoders) <= 4
 
 
+@pytest.mark.slow
+def test_memory_stays_flat_over_hundreds_of_calls():
+    """F45."""
+    if keras.backend.backend() == "torch":
+        pytest.skip("not compiled on PyTorch, so hundreds take long")
+    translator = make_translator("luong")
+    alignments = []
+
+    def write(calls):
+        for _ in range(calls):
+            for text in TEXTS:
+                (found,) = translator.translate([text], num_beams=3)
+                alignments.append(weakref.ref(found.alignment))
+
+    write(20)
+    before = resident()
+    write(50)
+    gc.collect()
+    assert resident() - before < 10e6
+    assert sum(kept() is not None for kept in alignments) <= 1  # `found`'s
+
+
 # ---- texts of all kinds
 
 
@@ -316,6 +358,38 @@ def test_unknown_words_are_copied_where_asked():
     expected = [["the", "xyzzy", "ran"][place] for place in places]
     assert copied.text == " ".join(expected)
     assert copied.target_tokens == found.target_tokens
+
+
+def test_where_the_model_looked_at_nothing_nothing_is_copied():
+    """A local window that has left the source: rows of zeros."""
+    translator = make_translator("local")
+    embedding = translator.model.get_layer("target_embedding")
+    embedding.embeddings.assign(np.zeros(embedding.embeddings.shape, "float32"))
+    (found,) = translator.translate(
+        ["the xyzzy"], num_beams=1, max_length=6, copy_unknown=True
+    )
+    seen = found.alignment.any(axis=1)
+    assert seen.tolist() == [True] * 4 + [False] * 2  # the window is 2 to either side
+    words = found.text.split()
+    assert words[4:] == ["[UNKNOWN]"] * 2 and "[UNKNOWN]" not in words[:4]
+
+
+def test_the_usual_limit_is_what_the_targets_need(tmp_path):
+    translator = make_translator("bahdanau")
+    embedding = translator.model.get_layer("target_embedding")
+    embedding.embeddings.assign(np.zeros(embedding.embeddings.shape, "float32"))
+    texts = ["go", "the cat sat"]  # it never comes to an end
+
+    def written(translator):
+        found = translator.translate(texts, num_beams=1)
+        return [len(one.target_tokens) for one in found]
+
+    assert written(translator) == [2 * 1 + 16, 2 * 3 + 16]
+    translator.length_ratio = 4.5
+    assert written(translator) == [5 + 16, 14 + 16]
+    translator.save(tmp_path / "saved")
+    assert written(zoo.load(tmp_path / "saved")) == [5 + 16, 14 + 16]
+    assert copy.deepcopy(translator).length_ratio == 4.5
 
 
 def test_a_source_over_the_limit_is_cut_and_says_so(translators):
@@ -420,6 +494,46 @@ def test_samples_follow_the_seed(translators):
 
     assert texts(once) == texts(again)
     assert texts(once) != texts(other)
+    for size in (1, 4):  # batches hold texts of like lengths, not neighbours
+        batched = translator.sample(TEXTS, seed=3, num_return=2, batch_size=size)
+        assert texts(batched) == texts(once)
+    twice = translator.sample(TEXTS[:1] * 8, seed=3)
+    assert len({one.text for one in twice}) > 1  # each place draws its own
+
+
+def test_of_the_most_probable_token_alone_a_sample_is_greedy_search(translators):
+    translator = translators["transformer"]
+    greedy = [one.text for one in translator.translate(TEXTS, num_beams=1)]
+    for only in ({"top_p": 1e-6}, {"top_k": 1}, {"temperature": 1e-6}):
+        drawn = translator.sample(TEXTS, seed=0, **only)
+        assert [one.text for one in drawn] == greedy
+    assert translator.sample(["", ""], seed=0)[1].text == ""
+
+
+def test_models_of_several_kinds_choose_each_token_together(translators):
+    """The score is the log of the mean of the probabilities of both, step by step."""
+    kinds = [translators[kind] for kind in ("luong", "transformer")]
+    steppers = [stepper_for(translator.model, 12) for translator in kinds]
+    decode = Decoder(
+        EnsembleStepper(steppers),
+        beam_search,
+        num_beams=3,
+        max_length=12,
+        length_penalty=0.0,
+    )
+    source = np.array([kinds[0].source_tokenizer.encode("the sun is home")])
+    found = decode(source)
+    labels = found.ids[0, 0, : found.lengths[0, 0]]
+    inputs = np.array([[START_ID, *labels[:-1]]])
+    chances, maps = [], []
+    for translator in kinds:
+        logits, looked = attention_submodel(translator.model)([source, inputs])
+        chances.append(to_numpy(keras.ops.softmax(logits))[0])
+        maps.append(shown(looked))
+    total = np.log(np.mean(chances, axis=0))[range(len(labels)), labels].sum()
+    assert found.log_probabilities[0, 0] == pytest.approx(total, abs=1e-3)
+    together = found.attention[0, 0, : len(labels)]
+    np.testing.assert_allclose(together, np.mean(maps, axis=0), atol=1e-5)
 
 
 def test_bounds_of_length_hold(translators):
@@ -443,6 +557,48 @@ def test_a_saved_pipeline_loads_and_writes_the_same(translators, kind, tmp_path)
     (tmp_path / "saved" / "target.tokenizer.json").unlink()
     with pytest.raises(FileNotFoundError, match=r"no target\.tokenizer\.json"):
         zoo.load(tmp_path / "saved")
+
+
+def test_a_save_that_is_broken_off_leaves_no_mixture(tmp_path, monkeypatch):
+    """New weights with the tokenizers of another model would write nonsense."""
+    folder = tmp_path / "saved"
+    make_translator("luong").save(folder)
+
+    def broken(tokenizer, path):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SequenceTokenizer, "save", broken)
+        with pytest.raises(KeyboardInterrupt):
+            make_translator("luong", seed=1).save(folder)
+    with pytest.raises(ValueError, match="not that of a saved model"):
+        zoo.load(folder)
+    make_translator("luong", seed=1).save(folder)
+    assert zoo.load(folder).translate(["go"])
+
+
+@pytest.mark.parametrize(
+    "content", ["[]", '{"pipeline": [], "name": "a", "maxlen": 3}']
+)
+def test_a_config_that_is_none_is_refused_by_name(translators, tmp_path, content):
+    translators["luong"].save(tmp_path / "saved")
+    (tmp_path / "saved" / "config.json").write_text(content)
+    with pytest.raises(ValueError, match=r"config\.json' is not that of a saved model"):
+        zoo.load(tmp_path / "saved")
+
+
+def test_no_encoder_takes_cudnn_which_refuses_texts_of_padding_alone(
+    translators, tmp_path
+):
+    translators["luong without feeding"].save(tmp_path / "saved")
+    for pipeline in (
+        translators["luong without feeding"],
+        zoo.load(tmp_path / "saved"),
+    ):
+        for number in (1, 2):
+            encoder = pipeline.model.get_layer(f"encoder_{number}")
+            for layer in (encoder.forward_layer, encoder.backward_layer):
+                assert layer.use_cudnn is False
 
 
 @pytest.mark.parametrize(
@@ -492,14 +648,7 @@ def test_a_notebook_shows_the_alignment_and_of_nothing_no_picture(translators):
 @pytest.mark.parametrize("cell", ["gru", "lstm"])
 def test_the_bridge_takes_both_directions_last_states(cell, num_layers):
     """Of every layer of the encoder, for the same layer of the decoder."""
-    model = zoo.seq2seq_luong(
-        source_vocabulary_size=11,
-        target_vocabulary_size=13,
-        units=5,
-        embedding_dim=4,
-        cell=cell,
-        num_layers=num_layers,
-    )
+    model = layered(cell, num_layers)
     states = {"gru": 1, "lstm": 2}[cell]
     first = states * (num_layers - 1)
     bridges = [model.get_layer(f"bridge_{first + n + 1}") for n in range(states)]
@@ -522,6 +671,50 @@ def test_the_bridge_takes_both_directions_last_states(cell, num_layers):
         assert (silent[:, 1 - half] == before.reshape(states, 2, 5)[:, 1 - half]).all()
         assert (silent[:, 1 - half] != 0).all()
         layer.set_weights(kept)
+
+
+@pytest.mark.parametrize("num_layers", [1, 3])
+@pytest.mark.parametrize("cell", ["gru", "lstm"])
+def test_each_state_of_the_decoder_comes_from_both_directions_of_its_own(
+    cell, num_layers
+):
+    """F27: h of both directions to h, c of both to c, layer by layer; by hand."""
+    model = layered(cell, num_layers)
+    encoders = [model.get_layer(f"encoder_{n + 1}") for n in range(num_layers)]
+    memory = model.get_layer("memory").output
+    read = keras.Model(model.inputs[0], [memory, [x.output[1:] for x in encoders]])
+    sources, targets = np.array([[5, 6, 7, 0]]), np.array([[1, 4, 9]])
+    memory, lasts = read(sources)
+    states = []
+    for last in lasts:
+        last = [to_numpy(state) for state in last]
+        forward, backward = last[: len(last) // 2], last[len(last) // 2 :]
+        for pair in zip(forward, backward, strict=True):  # h, and of an LSTM c
+            kernel, bias = model.get_layer(f"bridge_{len(states) + 1}").get_weights()
+            states.append(np.tanh(np.concatenate(pair, axis=-1) @ kernel + bias))
+    embed = model.get_layer("target_embedding")
+    outputs, _ = model.get_layer("decoder")(
+        embed(targets), memory, memory_mask=sources != 0, initial_state=states
+    )
+    want = to_numpy(embed(outputs, reverse=True))
+    np.testing.assert_allclose(to_numpy(model([sources, targets])), want, atol=1e-5)
+    mixed = [states[-1], *states[1:-1], states[0]]
+    if len(states) > 1:  # the numbers tell one state from another
+        outputs, _ = model.get_layer("decoder")(
+            embed(targets), memory, memory_mask=sources != 0, initial_state=mixed
+        )
+        assert np.abs(to_numpy(embed(outputs, reverse=True)) - want).max() > 1e-3
+
+
+def layered(cell, num_layers):
+    return zoo.seq2seq_luong(
+        source_vocabulary_size=11,
+        target_vocabulary_size=13,
+        units=5,
+        embedding_dim=4,
+        cell=cell,
+        num_layers=num_layers,
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ TRANSLATE_OPTIONS = (  # those without a default here: the pipeline has its own
     ("--length-penalty", float, "over 0 favours the long [1.0]"),
     ("--coverage-penalty", float, "over 0 favours what looked at all [0.0]"),
     ("--min-length", int, "least number of tokens, the end counted [0]"),
-    ("--max-length", int, "greatest number of tokens [2 x the source's + 16]"),
+    ("--max-length", int, "greatest number of tokens [by the source's: 2 x it + 16]"),
     ("--sample", int, "draw at random by this seed instead of searching"),
     ("--temperature", float, "of --sample: under 1 is bolder in what is likely [1.0]"),
     ("--top-k", int, "of --sample: draw among the k likeliest [all]"),

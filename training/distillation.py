@@ -24,9 +24,9 @@ def distilled(pairs, teacher, path, progress=True):
     Args:
         pairs: The training `Pairs`. Their own targets are left out.
         teacher: A model of the zoo or the folder of a run, as `zoo.load` takes it.
-        path: A JSON file, {"teacher": name, "targets": {source: target}}. It is read if
-            it is there, and written if it is not, with its folder: the teacher works
-            once, whatever happens to the run afterwards.
+        path: A JSON file, {"teacher": name, "targets": {source: target}}. It is written
+            with its folder as the teacher goes on, and read if it is there: the teacher
+            writes each text once, whatever happens.
         progress: Whether to show a bar, on standard error.
 
     Returns:
@@ -38,10 +38,15 @@ def distilled(pairs, teacher, path, progress=True):
         ValueError: if the teacher is no model of two texts, or the file was made by
             another teacher or of other sources.
     """
-    if not path.exists():
+    sources = _each_once(pairs.sources)
+    targets = _targets(path, teacher, sources) if path.exists() else {}
+    left = [source for source in sources if source not in targets]
+    if left:
+        translator = _teacher(teacher)
         path.parent.mkdir(parents=True, exist_ok=True)
-        targets = _written_by(teacher, _each_once(pairs.sources), progress)
-        write_json(path, {"teacher": str(teacher), "targets": targets})
+        for found in _written_by(translator, left, progress):
+            targets.update(found)
+            write_json(path, {"teacher": str(teacher), "targets": targets})
     return taught(pairs, teacher, path)
 
 
@@ -54,6 +59,12 @@ def taught(pairs, teacher, path):
     """
     sources = _each_once(pairs.sources)
     targets = _targets(path, teacher, sources)
+    if len(targets) < len(sources):
+        raise ValueError(
+            f"'{path}' must hold what the teacher writes for the {len(sources):,} "
+            f"sources of the data. It holds {len(targets):,} of them: go on with the "
+            "run first, by --resume."
+        )
     kept = [source for source in sources if targets[source]]
     return Pairs(
         kept,
@@ -67,7 +78,7 @@ def _each_once(sources):
 
 
 def _targets(path, teacher, sources):
-    """{source: target} of a file, which must be of this teacher and these sources."""
+    """{source: target} of a file, of this teacher and of no others than the sources."""
     written = read_json(path)
     known = isinstance(written, dict) and written.keys() == {"teacher", "targets"}
     if not known or written["teacher"] != str(teacher):
@@ -77,22 +88,28 @@ def _targets(path, teacher, sources):
             f"Remove it, for '{teacher}' to write anew."
         )
     targets = written["targets"]
-    if targets.keys() != set(sources):
+    others = len(targets.keys() - set(sources))
+    if others:
         raise ValueError(
             f"'{path}' must hold what the teacher writes for the {len(sources):,} "
-            f"sources of the data. It holds {len(targets):,} others. Remove it, for "
-            "the teacher to write anew."
+            f"sources of the data. It holds {others:,} others. Remove it, for the "
+            "teacher to write anew."
         )
     return targets
 
 
-def _written_by(teacher, sources, progress):
+def _teacher(teacher):
     translator = zoo.load(teacher)
     if not isinstance(translator, Translator):
         raise ValueError(
             f"`teacher` must be a model of two texts. Received: '{teacher}', which is "
             f"{translator.name}, a classifier."
         )
+    return translator
+
+
+def _written_by(translator, sources, progress):
+    """{source: target}, some at a time."""
     sources = sorted(sources, key=len)
     parts = track(
         [sources[i : i + AT_ONCE] for i in range(0, len(sources), AT_ONCE)],
@@ -100,11 +117,9 @@ def _written_by(teacher, sources, progress):
         console=Console(stderr=True),
         disable=not progress,
     )
-    written = {}
     for part in parts:
         found = translator.translate(part, num_beams=1, batch_size=BATCH_SIZE)
-        written.update((each.source, _whole_text(each)) for each in found)
-    return written
+        yield {each.source: _whole_text(each) for each in found}
 
 
 def _whole_text(translation):

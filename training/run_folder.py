@@ -6,7 +6,7 @@ import os
 import pathlib
 import shutil
 
-from zoo.files import read_json, write_json, write_text
+from zoo.files import TEMPORARY, read_json, write_json, write_text
 
 CHECKPOINTS = "checkpoints"
 TEACHER = "teacher.json"  # written before a run begins, and kept if it does not
@@ -82,7 +82,7 @@ def open_run(out, config, resume):
         raise ValueError(f"`out` must be a folder. Received: the file '{folder}'.")
     begun = folder / "config.json"
     if not begun.exists():
-        if folder.exists() and {path.name for path in folder.iterdir()} - {TEACHER}:
+        if any(path.name != TEACHER for path in _but_temporary(folder)):
             raise ValueError(
                 f"The folder '{folder}' is not empty and holds no run. Give another "
                 "`out`, or empty it."
@@ -99,6 +99,11 @@ def open_run(out, config, resume):
     return folder, Checkpoints(folder).latest(), finished
 
 
+def _but_temporary(folder):
+    """What lies in a folder, but for files that a kill left under temporary names."""
+    return [path for path in folder.glob("*") if not path.name.startswith(TEMPORARY)]
+
+
 def begin(folder, config, data, source):
     """Makes the folder of a run whose data could be read, with its options in it.
 
@@ -112,6 +117,8 @@ def begin(folder, config, data, source):
         ValueError: if the run was begun with other data.
     """
     begun = folder / "config.json"
+    for left in folder.glob(f"{TEMPORARY}*"):
+        left.unlink()
     if not begun.exists():
         folder.mkdir(parents=True, exist_ok=True)
         write_json(begun, {"training": config, "data": data})

@@ -28,6 +28,7 @@ from training.seq2seq_start import (
     starting_translator,
 )
 from training.seq2seq_tasks import TASKS
+from zoo.sources import needed_length_ratio
 
 USUAL_STEPS = 2_000
 
@@ -88,6 +89,9 @@ class Seq2SeqRun(EpochRun):
         self.config, self.translator, self.parts = config, translator, parts
         self.train_ids = self.encoded("train")
         self.validation_ids = self.encoded("validation")
+        translator.length_ratio = max(
+            translator.length_ratio, needed_length_ratio(*self.train_ids)
+        )
         self.to_decode = spread(
             *reference_groups(parts.validation), count=config.validation_sentences
         )

@@ -31,6 +31,7 @@ def write_translator(folder, config, translator, parts, metrics, history):
         translator.target_tokenizer,
         translator.maxlen,
         translator.name,
+        translator.length_ratio,
     )
     measures = "loss", chosen_by(config.of_task.metric)
     smoothed = bool(config.setting("label_smoothing"))

@@ -13,7 +13,7 @@ from training.distillation import taught
 from training.losses import TokenCrossentropy
 from training.pair_ids import encoded, fingerprint
 from training.run_folder import TEACHER
-from training.seq2seq_scores import METRICS
+from training.seq2seq_scores import METRICS, bleu
 from training.seq2seq_tasks import TASKS, own_task
 from zoo.compiled import compiled
 from zoo.files import read_json
@@ -59,14 +59,15 @@ def evaluate_task(
 ):
     """`evaluate` on the test part of a task, or on pairs of a file.
 
-    Of a file all pairs are measured; but if the run was trained on what the file holds
-    now, only those that it kept back as its test part.
+    Of a file all pairs are measured; but of the file that the run was trained on, or of
+    one that holds the same pairs, only those that it kept back as its test part.
 
     Args:
         translator: A `zoo.Translator`.
         task: "reverse", "dates", "g2p", "en-fr", or the path of a file of pairs.
         data: For "g2p" and "en-fr": where they are.
-        source_column, target_column: For a file, as `datasets.load_pairs` takes them.
+        source_column, target_column: For a file, as `datasets.load_pairs` takes them;
+            for the run's own by default as it took them.
         metric: For a file: one of `seq2seq_scores.METRICS`, by default that of the run,
             if it was trained on a file too, else "chrf".
         num_beams: 1 is greedy search.
@@ -91,8 +92,17 @@ def evaluate_task(
             )
         config = _config_of(run)
         metric = metric or _metric_of(config)
+        is_own = _is_own(task, config)
+        if is_own:
+            columns = {
+                name: config["training"].get(name) if column is None else column
+                for name, column in columns.items()
+            }
         pairs = own_pairs(task, **columns)
-        test = _kept_back(translator, pairs, run, config)
+        if is_own:  # a hash of the source decides its part, whatever was added since
+            test = split_by_text(pairs).test
+        else:
+            test = _kept_back(translator, pairs, run, config)
         measured = evaluate(translator, test or pairs, metric, num_beams)
         return {**measured, "part": "test" if test else "all"}
     own = TASKS[task]
@@ -117,6 +127,15 @@ def _metric_of(config):
     options = config.get("training", {})
     of_file = options.get("task") not in TASKS
     return (of_file and options.get("metric")) or own_task().metric
+
+
+def _is_own(task, config):
+    """Whether a file is the one that the run of a config was trained on."""
+    own = config.get("training", {}).get("task")
+    if own is None or own in TASKS:
+        return False
+    paths = [pathlib.Path(path).expanduser().resolve() for path in (own, task)]
+    return paths[0] == paths[1]
 
 
 def _kept_back(translator, pairs, run, config):
@@ -156,19 +175,18 @@ def mirrored_share(written):
 def score(translator, written, references, metric):
     """The metric of translations, each with its list of right texts.
 
-    BLEU takes the right texts as they are, but for their case. For the others they are
-    brought to the one form that the target's tokenizer writes in: accents, apostrophes,
-    blanks, case.
+    BLEU takes the right texts as they are, and leaves case aside where the model writes
+    none. For the others they are brought to the one form that the target's tokenizer
+    writes in: accents, apostrophes, blanks, case.
     """
+    texts = [translation.text for translation in written]
     lowercase = translator.target_tokenizer.lowercase
     if metric == "bleu":
-        if lowercase:
-            references = [[text.lower() for text in texts] for texts in references]
-    else:
-        references = [
-            [normalized(text, lowercase)[0] for text in texts] for texts in references
-        ]
-    return METRICS[metric]([t.text for t in written], references)
+        return bleu(texts, references, lowercase)
+    references = [
+        [normalized(text, lowercase)[0] for text in group] for group in references
+    ]
+    return METRICS[metric](texts, references)
 
 
 class ForcedMeasures:

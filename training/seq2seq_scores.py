@@ -27,11 +27,12 @@ def exact_match(texts, references):
     return {"exact": sum(right) / len(right)}
 
 
-def bleu(texts, references):
+def bleu(texts, references, lowercase=False):
     """sacreBLEU over all references, with its signature.
 
     Post (2018), "A Call for Clarity in Reporting BLEU Scores". Of texts that are all
-    under four words it is 0.
+    under four words it is 0. With `lowercase` case counts nowhere, and the signature
+    says so (case:lc).
 
     Example:
 
@@ -40,7 +41,7 @@ def bleu(texts, references):
     """
     from sacrebleu.metrics import BLEU
 
-    return _corpus_score("bleu", BLEU(), texts, references)
+    return _corpus_score("bleu", BLEU(lowercase=lowercase), texts, references)
 
 
 def chrf(texts, references):

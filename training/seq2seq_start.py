@@ -109,4 +109,5 @@ def _trained_start(config):
         start.target_tokenizer,
         config.maxlen or start.maxlen,
         run_name(config),
+        start.length_ratio,
     )

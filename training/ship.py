@@ -65,6 +65,7 @@ def ship(run, name=None, folder=registry.WEIGHTS_FOLDER, replace=False):
             role: (file.path.name, file.digest) for role, file in tokenizers.items()
         }
         row["architecture"] = architecture
+        row["length_ratio"] = pipeline.length_ratio
     else:
         row["labels"] = pipeline.labels
     return {**row, "measured": metrics["test"] or metrics["validation"]}

@@ -19,6 +19,7 @@ class TrainedWeights:
         metric: What it reaches, with the protocol.
         licence: Of the weights.
         labels: Class names of a classifier, by class index.
+        length_ratio: Of a model of two texts: see `zoo.Translator`.
     """
 
     file: str
@@ -31,6 +32,7 @@ class TrainedWeights:
     metric: str
     licence: str
     labels: tuple[str, ...] = ()
+    length_ratio: float = 2.0
 
 
 @dataclasses.dataclass(frozen=True)

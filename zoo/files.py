@@ -5,6 +5,8 @@ import os
 import pathlib
 import secrets
 
+TEMPORARY = "tmp."  # what the names of files begin with that are not whole yet
+
 
 def write_by(path, save):
     """Lets `save(temporary path)` write a file of the same ending, then renames it."""
@@ -14,7 +16,7 @@ def write_by(path, save):
             f"'{path}' cannot be written: there is no folder '{path.parent}'. Make it "
             "first."
         )
-    temporary = path.with_name(f"tmp.{secrets.token_hex(8)}.{path.name}")
+    temporary = path.with_name(f"{TEMPORARY}{secrets.token_hex(8)}.{path.name}")
     try:
         save(temporary)
         os.replace(temporary, path)

@@ -8,8 +8,10 @@ from collections.abc import Callable
 import keras
 
 from zoo import registry, sentiment, seq2seq
+from zoo.cudnn import model_without_cudnn
 from zoo.files import read_json
 from zoo.pipelines import SentimentClassifier
+from zoo.sources import LENGTH_RATIO
 from zoo.text import Tokenizer
 from zoo.tokens import SequenceTokenizer
 from zoo.translator import Translator
@@ -86,12 +88,13 @@ def _load_shipped(entry, weights):
         tokenizers["target"],
         trained.maxlen,
         entry.name,
+        trained.length_ratio,
     )
 
 
 def _load_folder(folder):
     config = _saved_config(folder)
-    kind = config["pipeline"]
+    kind = str(config["pipeline"])
     missing = [name for name in KINDS[kind].tokenizers if not (folder / name).is_file()]
     if missing:
         raise _not_saved(folder, missing[0])
@@ -104,7 +107,7 @@ def _load_folder(folder):
             f"'{folder / 'model.keras'}' cannot be loaded: it is damaged, or holds "
             f"layers this package does not know. Keras says: {error}"
         ) from error
-    return KINDS[kind].load(folder, model, config)
+    return KINDS[kind].load(folder, model_without_cudnn(model), config)
 
 
 def _saved_config(folder):
@@ -113,7 +116,12 @@ def _saved_config(folder):
         if not (folder / file).is_file():
             raise _not_saved(folder, file)
     config = read_json(folder / "config.json")
-    kind = KINDS.get(config.get("pipeline"))
+    if not isinstance(config, dict):
+        raise ValueError(
+            f"'{folder / 'config.json'}' is not that of a saved model. Received: a "
+            f"{type(config).__name__} in place of names and values."
+        )
+    kind = KINDS.get(str(config.get("pipeline")))
     needed = {"maxlen", "name", *(kind.keys if kind else ())}
     missing = needed - set(config)
     if missing or kind is None:
@@ -133,9 +141,6 @@ def _not_saved(folder, file):
 
 
 def _load_classifier(folder, model, config):
-    for layer in model.layers:
-        if isinstance(layer, keras.layers.Bidirectional):
-            sentiment.without_cudnn(layer)
     tokenizer = Tokenizer.load(folder / "tokenizer.json")
     return SentimentClassifier(
         model, tokenizer, config["labels"], config["maxlen"], config["name"]
@@ -147,7 +152,14 @@ def _load_translator(folder, model, config):
         SequenceTokenizer.load(folder / name)
         for name in KINDS["translation"].tokenizers
     )
-    return Translator(model, source, target, config["maxlen"], config["name"])
+    return Translator(
+        model,
+        source,
+        target,
+        config["maxlen"],
+        config["name"],
+        config.get("length_ratio", LENGTH_RATIO),
+    )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import pathlib
 
 import keras
 import numpy as np
@@ -12,8 +11,8 @@ from keras_attention import attention_submodel, holds_attention
 from zoo.checks import check_integer
 from zoo.compiled import compiled
 from zoo.explanation import Explanation
-from zoo.files import write_by, write_json
 from zoo.padding import cut_and_pad
+from zoo.saving import save_pipeline
 
 PIPELINE = "sentiment"
 LENGTH_STEP = 16  # batches are padded to a multiple of this, so shapes are few
@@ -192,17 +191,14 @@ class SentimentClassifier:
             folder: Made if it is not there; files of the same names are replaced.
             **more: Plain types to keep in its config.json as well.
         """
-        folder = pathlib.Path(folder).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
-        write_by(folder / "model.keras", self.model.save)
-        write_by(folder / "tokenizer.json", self.tokenizer.save)
         config = {
             "pipeline": PIPELINE,
             "name": self.name,
             "labels": list(self.labels),
             "maxlen": self.maxlen,
         }
-        write_json(folder / "config.json", {**config, **more})
+        tokenizers = {"tokenizer.json": self.tokenizer}
+        save_pipeline(folder, self.model, tokenizers, {**config, **more})
 
     # ---- between texts and arrays
 

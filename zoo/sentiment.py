@@ -8,6 +8,7 @@ from keras import ops
 from keras_attention import BahdanauAttention
 from zoo import registry
 from zoo.checks import check_fraction, check_integer
+from zoo.cudnn import without_cudnn
 from zoo.text import START_ID, UNKNOWN_ID
 from zoo.trained import check_contradictions, load_trained, weights_path
 from zoo.weight_files import load_file
@@ -159,16 +160,6 @@ def _bilstm_states(architecture, return_sequences):
     )
     both = keras.layers.Bidirectional(lstm, name="bilstm")
     return ids, without_cudnn(both)(vectors)
-
-
-def without_cudnn(bidirectional):
-    """The layer, which then takes padding anywhere: cuDNN takes it at the end alone.
-
-    Keras's files do not keep this.
-    """
-    for layer in (bidirectional.forward_layer, bidirectional.backward_layer):
-        layer.use_cudnn = False
-    return bidirectional
 
 
 def _classifier(ids, context, architecture, activation, name):

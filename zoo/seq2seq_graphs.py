@@ -12,6 +12,7 @@ from keras_attention import (
     TransformerDecoderBlock,
     TransformerEncoderBlock,
 )
+from zoo.cudnn import without_cudnn
 
 
 def embeddings(architecture):
@@ -139,7 +140,7 @@ def _encoded(vectors, architecture):
     for number in range(1, architecture["num_layers"] + 1):
         layer = rnn(direction, return_sequences=True, return_state=True)
         encoder = keras.layers.Bidirectional(layer, name=f"encoder_{number}")
-        memory, *last = encoder(memory)
+        memory, *last = without_cudnn(encoder)(memory)
         half = len(last) // 2  # the forward direction's, then the backward one's
         for state in zip(last[:half], last[half:], strict=True):
             both = keras.layers.Concatenate()(state)

@@ -1,9 +1,12 @@
 """The texts a model reads: as ids, with a limit for what is written, in batches."""
 
 import dataclasses
+import math
 
 from zoo.text import check_texts
 
+LENGTH_RATIO = 2.0  # tokens written for one read, if nothing else is known
+LENGTH_MORE = 16  # and so many more
 LIMITS = (16, 32, 64, 128, 256, 512)  # rooms for targets: few, so that traces are few
 
 
@@ -25,21 +28,25 @@ class Source:
     limit: int
 
 
-def read_sources(texts, tokenizer, maxlen, least=0, most=None):
+def read_sources(texts, tokenizer, maxlen, length_ratio, least=0, most=None):
     """A `Source` for each text, in order.
 
     Args:
         texts: Any iterable of strings.
         tokenizer: A `zoo.tokens.SequenceTokenizer`.
         maxlen: Number of tokens a source is cut to; its beginning is kept.
+        length_ratio: How many tokens may be written for one that is read.
         least: Least number of tokens to be written.
-        most: The limit of all; None gives each one 2 x its tokens + 16, at most 512.
+        most: The limit of all; None gives each one length_ratio x its tokens + 16, at
+            most 512, or as many as the targets of a model with another maxlen had.
     """
     texts = check_texts(texts)
+    greatest = max(LIMITS[-1], maxlen + 1)
     sources = []
     for text, encoding in zip(texts, tokenizer.encode_batch(texts), strict=True):
         ids = encoding.ids[:maxlen]
-        usual = max(least, min(2 * len(ids) + 16, LIMITS[-1]))
+        usual = math.ceil(length_ratio * len(ids)) + LENGTH_MORE
+        usual = max(least, min(usual, greatest))
         source = Source(
             text,
             ids,
@@ -49,6 +56,29 @@ def read_sources(texts, tokenizer, maxlen, least=0, most=None):
         )
         sources.append(source)
     return sources
+
+
+def needed_length_ratio(sources, targets):
+    """The least `length_ratio` at which all targets may be written to their ends.
+
+    Args:
+        sources, targets: Lists of N lists of ids, without start and end.
+
+    Returns:
+        A float of at least 2.
+
+    Example:
+
+    >>> needed_length_ratio([[5, 6], [5]], [[7] * 25, []])
+    5.0
+    """
+    pairs = zip(sources, targets, strict=True)
+    needed = [
+        (len(target) + 1 - LENGTH_MORE) / len(source)
+        for source, target in pairs
+        if source
+    ]
+    return max([LENGTH_RATIO, *needed])
 
 
 def batches(sources, batch_size):

@@ -13,7 +13,8 @@ class Translation:
 
     Attributes:
         text: What it wrote.
-        score: The log-probability by length that the search ranks by: the higher the
+        score: What the search ranks by, those that came to an end first: the
+            log-probability by length, and maybe less a coverage penalty; the higher the
             better.
         log_probability: The log-probability of the whole text, the end included.
         source: The source text as given.
@@ -42,7 +43,8 @@ class Translation:
         """The alignment as Pharaoh text: "0-0 1-2", source and target places from 0.
 
         Each target token is tied to the source token it looked at most; one that looked
-        at nothing is left out.
+        at nothing is left out. The places are those of `source_tokens` and
+        `target_tokens`: of a model of subwords, not those of words.
         """
         if not self.alignment.size:
             return ""

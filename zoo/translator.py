@@ -1,6 +1,5 @@
 """Translator: text in, text and alignments out, by any model of two texts."""
 
-import pathlib
 import threading
 
 import numpy as np
@@ -8,11 +7,11 @@ import numpy as np
 from zoo.checks import check_integer, check_number
 from zoo.decoding import Decoder, beam_search, sample
 from zoo.decoding.arguments import check_num_return, check_sampling, check_seed
-from zoo.files import write_by, write_json
 from zoo.padding import padded
-from zoo.sources import batches, read_sources, room_for
+from zoo.saving import save_pipeline
+from zoo.sources import LENGTH_RATIO, batches, read_sources, room_for
 from zoo.stepping import stepper_for
-from zoo.tokens import UNKNOWN_ID
+from zoo.tokens import UNKNOWN, UNKNOWN_ID
 from zoo.translation import Translation
 
 PIPELINE = "translation"
@@ -32,16 +31,25 @@ class Translator:
         target_tokenizer: That of the targets; it may be the same object.
         maxlen: Number of tokens a source is cut to; its beginning is kept.
         name: What it was made from.
+        length_ratio: How many tokens it may write for one that it reads, and 16 more,
+            where `max_length` is left out. A run takes what its targets need.
     """
 
     def __init__(
-        self, model, source_tokenizer, target_tokenizer, maxlen=256, name=None
+        self,
+        model,
+        source_tokenizer,
+        target_tokenizer,
+        maxlen=256,
+        name=None,
+        length_ratio=LENGTH_RATIO,
     ):
         self._model = model
         self.source_tokenizer = source_tokenizer
         self.target_tokenizer = target_tokenizer
         self.maxlen = check_integer("maxlen", maxlen, 1)
         self.name = name or model.name
+        self.length_ratio = check_number("length_ratio", length_ratio, 0)
         self._decoders = {}  # compiled searches, by all that decides what they do
         self._lock = threading.Lock()
         _check_tokenizer("target", target_tokenizer, model.output_shape[-1])
@@ -65,7 +73,7 @@ class Translator:
     def __reduce__(self):
         """Pickled and copied as what it was made of: searches are compiled anew."""
         made_of = self._model, self.source_tokenizer, self.target_tokenizer
-        return type(self), (*made_of, self.maxlen, self.name)
+        return type(self), (*made_of, self.maxlen, self.name, self.length_ratio)
 
     # ---- text to text
 
@@ -93,11 +101,11 @@ class Translator:
             coverage_penalty: beta of Wu et al. (2016), equation 14: how much to favour
                 what looked at all of the source.
             min_length: Least number of tokens written, the end counted.
-            max_length: Greatest number of them; by default 2 x source tokens + 16, at
-                most 512.
+            max_length: Greatest number of them; by default length_ratio (2, or what
+                a run's targets need) x source tokens + 16, at most 512 or `maxlen`.
             copy_unknown: Whether an unknown token is replaced by the source token that
-                it looked at most: Luong et al. (2015), "Addressing the Rare Word
-                Problem", section 3.3.
+                it looked at most, if at any: Luong et al. (2015), "Addressing the Rare
+                Word Problem", section 3.3.
             batch_size: Number of sources computed at once.
 
         Returns:
@@ -141,7 +149,8 @@ class Translator:
 
         Args:
             texts: Any iterable of strings.
-            seed: Integer; the same gives the same texts.
+            seed: Integer. The same gives the same texts for the same list, whatever the
+                batch size; each place of the list draws its own.
             num_return: Number of samples of each source.
             temperature, top_k, top_p: Of `zoo.decoding.sample`.
             max_length, copy_unknown, batch_size: Of `translate`.
@@ -172,13 +181,17 @@ class Translator:
             folder: Made if it is not there.
             **more: Plain types to keep in its config.json too.
         """
-        folder = pathlib.Path(folder).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
-        write_by(folder / "model.keras", self.model.save)
-        write_by(folder / "source.tokenizer.json", self.source_tokenizer.save)
-        write_by(folder / "target.tokenizer.json", self.target_tokenizer.save)
-        config = {"pipeline": PIPELINE, "name": self.name, "maxlen": self.maxlen}
-        write_json(folder / "config.json", {**config, **more})
+        config = {
+            "pipeline": PIPELINE,
+            "name": self.name,
+            "maxlen": self.maxlen,
+            "length_ratio": self.length_ratio,
+        }
+        tokenizers = {
+            "source.tokenizer.json": self.source_tokenizer,
+            "target.tokenizer.json": self.target_tokenizer,
+        }
+        save_pipeline(folder, self.model, tokenizers, {**config, **more})
 
     # ---- between texts and arrays
 
@@ -194,6 +207,7 @@ class Translator:
             texts,
             self.source_tokenizer,
             self.maxlen,
+            self.length_ratio,
             least=options["min_length"],
             most=max_length,
         )
@@ -238,9 +252,11 @@ class Translator:
         ids = found.ids[row, number, : length - 1 if finished else length]
         alignment = found.attention[row, number, : len(ids), : len(source.ids)]
         copies = None
-        if copy_unknown:
-            looked_at = alignment[ids == UNKNOWN_ID].argmax(axis=1)
-            copies = [source.tokens[place] for place in looked_at]
+        if copy_unknown:  # but where it looked at nothing, as a local window may
+            copies = [
+                source.tokens[row.argmax()] if row.any() else UNKNOWN
+                for row in alignment[ids == UNKNOWN_ID]
+            ]
         return Translation(
             text=self.target_tokenizer.decode(ids, copies),
             score=float(found.scores[row, number]),

@@ -46,14 +46,16 @@ def check_sampling(temperature, top_k, top_p):
 
 
 def check_seed(seed):
-    """Refuses what is not an integer from 0 to under 2^31; tensors pass.
+    """Refuses what is not an integer from 0 to under 2^31; a backend's tensors pass.
 
     Example:
 
     >>> check_seed(7)
     7
     """
-    if hasattr(seed, "dtype") and not isinstance(seed, numbers.Integral):
+    if isinstance(seed, np.ndarray | np.generic):
+        seed = seed.item() if seed.ndim == 0 else seed
+    elif hasattr(seed, "dtype"):
         return seed
     if check_integer("seed", seed, 0) >= 2**31:
         raise ValueError(

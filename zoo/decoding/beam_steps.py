@@ -67,7 +67,7 @@ class BeamSteps(NamedTuple):
         token = ops.full((self.batch,), rules.start_id, dtype="int32")
         logits, attention, state = call(next_token, state, token, memory)
         rules.check_vocabulary(logits.shape[-1])
-        scoring.check_attention(attention)
+        scoring.check_attention(attention, self.source_mask)
         beams = Beams(ops.zeros((self.batch, 1), "float32"), token, 0.0)
         pool, beams, links, parents = self.advance(0, logits, attention, beams, pool)
         state = take_rows(state, parents)

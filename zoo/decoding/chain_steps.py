@@ -48,7 +48,7 @@ class ChainSteps(NamedTuple):
         # The first step is the same for all hypotheses of a sentence.
         logits, attention, state = call(next_token, state, token, memory)
         rules.check_vocabulary(logits.shape[-1])
-        self.scoring.check_attention(attention)
+        self.scoring.check_attention(attention, self.source_mask)
         sentences = ops.arange(batch, dtype="int32")
         repeats = ops.repeat(sentences, self.num_return, axis=0)
         state, memory, logits, attention, token = take_rows(

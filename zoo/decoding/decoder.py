@@ -5,9 +5,10 @@ import inspect
 import numpy as np
 from keras import ops
 
+from zoo.checks import check_integer, check_number
 from zoo.compiled import compiled
 from zoo.decoding.arguments import check_seed, integers
-from zoo.decoding.ensembles import variables_of
+from zoo.decoding.ensembles import room_of, variables_of
 from zoo.decoding.hypotheses import Hypotheses
 
 CALLS = {"next_token", "state", "memory", "max_lengths", "source_mask"}
@@ -31,6 +32,8 @@ class Decoder:
 
     Raises:
         TypeError: if the search has no such option.
+        ValueError: if the stepper has caches, with room for fewer tokens (its own
+            `max_length`).
 
     Example: `Decoder(RecurrentStepper(model), beam_search, max_length=50)(ids).ids`.
     """
@@ -40,7 +43,9 @@ class Decoder:
         parameters = inspect.signature(search).parameters
         self.max_length = options["max_length"]
         self._samples = "seed" in parameters
-        covers = options.get("coverage_penalty", 0) > 0
+        check_room(stepper, check_integer("max_length", self.max_length, 1))
+        beta = options.get("coverage_penalty", 0)
+        covers = check_number("coverage_penalty", beta, 0) > 0
 
         def run(source_ids, max_lengths, sentence_ids, seed):
             given = dict(options, max_lengths=max_lengths)
@@ -109,3 +114,13 @@ class Decoder:
                 f"must be given. Received: {sorted(options)}. What differs from call "
                 "to call is an argument of the call."
             )
+
+
+def check_room(stepper, max_length):
+    """Refuses to write more tokens than the stepper's caches have room for."""
+    room = room_of(stepper)
+    if room is not None and room < max_length:
+        raise ValueError(
+            f"`max_length` must be at most {room}, for which the stepper has room. "
+            f"Received: {max_length}. Make the stepper with max_length={max_length}."
+        )

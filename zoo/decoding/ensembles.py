@@ -104,11 +104,22 @@ class EnsembleStepper:
         """The weights of all models."""
         return [v for s in self.steppers for v in variables_of(s)]
 
+    @property
+    def max_length(self):
+        """Number of tokens that all have room for; None where none has a limit."""
+        rooms = [room_of(stepper) for stepper in self.steppers]
+        return min((room for room in rooms if room is not None), default=None)
+
     def start(self, source_ids):
         """(memory, state) of source ids (B, S): a list of each."""
         starts = [s.start(source_ids) for s in self.steppers]
         memory, state = (list(x) for x in zip(*starts, strict=True))
         return memory, state
+
+
+def room_of(stepper):
+    """Number of tokens a stepper has room for; None where it says none."""
+    return getattr(stepper, "max_length", None)
 
 
 def variables_of(stepper):

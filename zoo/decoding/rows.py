@@ -1,6 +1,9 @@
 """Rows of states and memories, and the calls of a next-token function on them."""
 
+import numpy as np
 from keras import ops, tree
+
+from zoo.decoding.arguments import integers
 
 
 def num_rows(state, memory):
@@ -78,6 +81,8 @@ def sentence_limits(max_lengths, batch, max_length):
     """(B,): the greatest length of each sentence's hypotheses, at least 1."""
     if max_lengths is None:
         return ops.full((batch,), max_length, dtype="int32")
+    if isinstance(max_lengths, list | tuple | np.ndarray):
+        max_lengths = integers("max_lengths", max_lengths, 1)
     max_lengths = ops.convert_to_tensor(max_lengths)
     known = [n for n in (*max_lengths.shape, batch) if isinstance(n, int)]
     if len(max_lengths.shape) != 1 or len(set(known)) > 1:

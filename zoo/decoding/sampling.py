@@ -1,7 +1,9 @@
 """Draws of tokens: numbers at random that only seed, row and step decide."""
 
+import numpy as np
 from keras import ops
 
+from zoo.decoding.arguments import integers
 from zoo.decoding.ranking import best_logits, take_places
 
 NEVER = -float("inf")
@@ -21,6 +23,9 @@ def row_keys(seed, sentence_ids, batch, num_return):
     """
     if sentence_ids is None:
         sentence_ids = ops.arange(batch, dtype="int32")
+    elif isinstance(sentence_ids, list | tuple | np.ndarray):
+        number = batch if isinstance(batch, int) else len(sentence_ids)
+        sentence_ids = integers("sentence_ids", sentence_ids, 0, number)
     seed = ops.cast(seed, "int32")
     sentences = _mixed(_mixed(seed + GOLDEN) + ops.cast(sentence_ids, "int32"))
     numbers = ops.arange(num_return, dtype="int32")

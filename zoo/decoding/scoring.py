@@ -4,6 +4,7 @@ import dataclasses
 
 from keras import ops
 
+from keras_attention.masking import as_boolean_mask
 from zoo.checks import check_number
 
 LENGTH_RULES = ("gnmt", "average")
@@ -117,14 +118,27 @@ class Scoring:
             )
         if source_mask is None:
             return None
-        return ops.cast(ops.convert_to_tensor(source_mask), "bool")
+        return as_boolean_mask(source_mask, "source_mask")
 
-    def check_attention(self, attention):
-        """Refuses to count coverage where there is no attention."""
-        if self.covers and attention is None:
+    def check_attention(self, attention, source_mask):
+        """Refuses to count coverage without attention, or by a mask of other tokens."""
+        if not self.covers:
+            return
+        if attention is None:
             raise ValueError(
                 "`coverage_penalty` is of the attention to the source. Received: None "
                 "as the attention of `next_token`. Use coverage_penalty=0."
+            )
+        shapes = tuple(attention.shape), tuple(source_mask.shape)
+        unlike = len(shapes[1]) != 2 or any(
+            one != other and None not in (one, other)
+            for one, other in zip(*shapes, strict=True)
+        )
+        if unlike:
+            raise ValueError(
+                "`source_mask` must be (sentences, source tokens), as the attention of "
+                f"`next_token`. Received: shape {shapes[1]} with attention of "
+                f"{shapes[0]}. Give source_ids != 0."
             )
 
     def scores(self, log_probabilities, lengths, logs=None):
