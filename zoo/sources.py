@@ -3,10 +3,14 @@
 import dataclasses
 import math
 
+import keras
+
 from zoo.text import check_texts
 
 LENGTH_RATIO = 2.0  # tokens written for one read, if nothing else is known
 LENGTH_MORE = 16  # and so many more
+COMPILES_EACH_SHAPE = keras.backend.backend() == "jax"
+ROWS = (1, 8, 32, 128)  # sizes of batches there
 LIMITS = (16, 32, 64, 128, 256, 512)  # rooms for targets: few, so that traces are few
 
 
@@ -87,6 +91,16 @@ def batches(sources, batch_size):
     places.sort(key=lambda i: len(sources[i].ids))
     for start in range(0, len(places), batch_size):
         yield places[start : start + batch_size]
+
+
+def extra_rows(count):
+    """How many rows a batch is filled up with, so that its sizes are few on JAX.
+
+    On the other backends none: one compiled function serves all sizes.
+    """
+    if not COMPILES_EACH_SHAPE:
+        return 0
+    return next((rows for rows in ROWS if rows >= count), count) - count
 
 
 def room_for(limit):

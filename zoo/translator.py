@@ -9,7 +9,14 @@ from zoo.decoding import Decoder, beam_search, sample
 from zoo.decoding.arguments import check_num_return, check_sampling, check_seed
 from zoo.padding import padded
 from zoo.saving import save_pipeline
-from zoo.sources import LENGTH_RATIO, batches, read_sources, room_for
+from zoo.sources import (
+    COMPILES_EACH_SHAPE,
+    LENGTH_RATIO,
+    batches,
+    extra_rows,
+    read_sources,
+    room_for,
+)
 from zoo.stepping import stepper_for
 from zoo.tokens import UNKNOWN, UNKNOWN_ID
 from zoo.translation import Translation
@@ -225,8 +232,12 @@ class Translator:
         return results
 
     def _run(self, search, options, batch, seed, places):
-        """The `Hypotheses` of a batch of sources."""
+        """The `Hypotheses` of a batch of sources, and maybe of more rows after them."""
+        more = extra_rows(len(batch))
+        batch, places = [*batch, *batch[:1] * more], [*places, *places[:1] * more]
         ids = padded([source.ids for source in batch], SOURCE_STEP)
+        if COMPILES_EACH_SHAPE:
+            ids = np.pad(ids, ((0, 0), (0, room_for(ids.shape[1]) - ids.shape[1])))
         limits = np.array([source.limit for source in batch])
         decoder = self._decoder(search, room_for(limits.max()), options)
         if seed is None:
