@@ -12,7 +12,8 @@ def best_logits(logits, count):
 
     As `keras.ops.top_k`, which on TensorFlow and JAX takes two to three times as long
     for a vocabulary of thousands. The greatest are in the `count` blocks with the
-    greatest maxima. Of equal ones the lowest id comes first.
+    greatest maxima. Of equal ones the lowest id comes first, but on PyTorch, whose
+    `topk` promises no order of them.
 
     Args:
         logits: (R, V), V static.
