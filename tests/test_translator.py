@@ -586,7 +586,10 @@ def test_a_save_that_is_broken_off_leaves_no_mixture(tmp_path, monkeypatch):
             make_translator("luong", seed=1).save(folder)
     with pytest.raises(ValueError, match="not that of a saved model"):
         zoo.load(folder)
+    (folder / "config.json").write_text("{")  # a damaged one is replaced
     make_translator("luong", seed=1).save(folder)
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        make_translator("luong").save(folder, more={1, 2})
     assert zoo.load(folder).translate(["go"])
 
 

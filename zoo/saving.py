@@ -1,5 +1,6 @@
 """The folder of a pipeline: written so that what is half written does not load."""
 
+import json
 import pathlib
 
 from zoo.files import read_json, write_by, write_json
@@ -17,10 +18,14 @@ def save_pipeline(folder, model, tokenizers, config):
         tokenizers: Tokenizers by file name.
         config: Plain types, with the "pipeline" that `zoo.load` is to make.
     """
+    json.dumps(config)  # what it cannot hold is refused before anything is touched
     folder = pathlib.Path(folder).expanduser()
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "config.json"
-    before = read_json(path) if path.is_file() else {}
+    try:
+        before = read_json(path) if path.is_file() else {}
+    except ValueError:  # a damaged one is replaced
+        before = {}
     if isinstance(before, dict) and "pipeline" in before:
         del before["pipeline"]
         write_json(path, before)
